@@ -43,8 +43,8 @@ wrong, and 2 when it was called wrongly.`,
 		SilenceUsage:  true,
 		// A distance of 2, cobra's default when it makes the suggestion itself.
 		SuggestionsMinimumDistance: 2,
-		Args:          subcommandOnly,
-		RunE:          func(cmd *cobra.Command, args []string) error { return cmd.Help() },
+		Args:                       subcommandOnly,
+		RunE:                       func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
 	root.AddCommand(commands()...)
 	return root
