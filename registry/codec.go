@@ -1,0 +1,169 @@
+package registry
+
+import "time"
+
+// Rows are what the log and checkpoints hold. A group of rows is
+//
+//	version  uint   1
+//	rows     until the end of the bytes
+//
+// and one row is four msgpack values, one after another:
+//
+//	since    uint   revision of the change (for an agent: at which it came into its state)
+//	table    uint   1 agents, 2 master; never renumbered
+//	key      str    an agent's ID
+//	body     bin    the value, or nil for a deletion
+//
+// The body of an agent is its own version, its status and what it says of itself:
+//
+//	version  uint   1
+//	status   array  [state, at ns, deactivated, drain state, grace ns or nil, mark gone]
+//	info     array  [hostname, resources, attributes, port, checkpoint,
+//	                 region, zone, incarnation, labels, payload], or nothing
+//
+// An array that ends in default values (0, "", false, nil, empty) leaves them
+// out, so that a later version can append fields and a value has exactly one
+// encoding: equal agents are equal bytes. Numbers take their shortest form; a
+// scalar is a uint when it is whole and below 2^53, else a 64-bit float.
+//
+//	resource    [name, kind, value] or [name, kind, value, reservations]
+//	attribute   [name, kind, value]
+//	value       by kind: scalar; array of begin, end, begin, end, …; array of str; str
+//	reservation [role, dynamic, principal, labels], defaults at the end left out
+//	label       [key] or [key, value]
+//	labels      of an agent: array of key, value, key, value, … sorted by key
+//
+// | format | since | change | read by |
+// |--------|-------|--------|---------|
+// | 1      | v0.1  | as above | all   |
+const (
+	rowsVersion  = 1
+	agentVersion = 1
+)
+
+// Bounds on what one agent may be.
+const (
+	// MaxID is the most bytes an AgentID may have.
+	MaxID = 255
+	// MaxAgent is the most bytes an agent may take encoded.
+	MaxAgent = 1 << 20
+)
+
+// rowHead starts a row; its body or a null follows. It returns where the part
+// that the digest covers begins.
+func (b *buffer) rowHead(since uint64, table uint8, key string) int {
+	b.uint(since)
+	at := len(b.bytes)
+	b.uint(uint64(table))
+	b.str(key)
+	return at
+}
+
+// agentRow appends the row of an agent and returns what the digest covers of it.
+func (b *buffer) agentRow(e *entry, scratch *buffer) []byte {
+	at := b.rowHead(e.since, agentTable, string(e.id))
+	scratch.reset()
+	scratch.uint(agentVersion)
+	scratch.status(&e.status)
+	b.binLen(len(scratch.bytes) + len(e.info))
+	b.bytes = append(append(b.bytes, scratch.bytes...), e.info...)
+	return b.bytes[at:]
+}
+
+// row appends a row of any other table and returns what the digest covers of it.
+func (b *buffer) row(v *row) []byte {
+	at := b.rowHead(v.since, v.table.id, v.key)
+	b.binLen(len(v.body))
+	b.bytes = append(b.bytes, v.body...)
+	return b.bytes[at:]
+}
+
+func (b *buffer) status(s *Status) {
+	n := s.encodedLen()
+	b.array(n)
+	for i := range n {
+		switch i {
+		case 0:
+			b.uint(uint64(s.State))
+		case 1:
+			b.int(nanos(s.At))
+		case 2:
+			b.bool(s.Deactivated)
+		case 3:
+			b.uint(uint64(s.Drain.State))
+		case 4:
+			b.grace(s.Drain.MaxGrace)
+		case 5:
+			b.bool(s.Drain.MarkGone)
+		}
+	}
+}
+
+func (s *Status) encodedLen() int {
+	switch {
+	case s.Drain.MarkGone:
+		return 6
+	case s.Drain.MaxGrace != nil:
+		return 5
+	case s.Drain.State != 0:
+		return 4
+	case s.Deactivated:
+		return 3
+	case !s.At.IsZero():
+		return 2
+	}
+	return 1
+}
+
+func (b *buffer) grace(d *time.Duration) {
+	if d == nil {
+		b.null()
+		return
+	}
+	b.int(int64(*d))
+}
+
+func (p *parser) status() (s Status) {
+	n := p.array(6)
+	if n == 0 {
+		p.fail("a status without a state")
+	}
+	for i := range n {
+		switch i {
+		case 0:
+			s.State = State(p.uint(uint64(Gone)))
+		case 1:
+			s.At = fromNanos(p.int())
+		case 2:
+			s.Deactivated = p.bool()
+		case 3:
+			s.Drain.State = DrainState(p.uint(uint64(Drained)))
+		case 4:
+			if !p.null() {
+				d := time.Duration(p.int())
+				s.Drain.MaxGrace = &d
+			}
+		case 5:
+			s.Drain.MarkGone = p.bool()
+		}
+	}
+	if p.err == nil && s.State < Admitted {
+		p.fail("an agent without a state")
+	}
+	return s
+}
+
+// nanos is t in nanoseconds since 1970, and 0 for no time at all.
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func fromNanos(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}
