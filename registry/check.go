@@ -53,7 +53,7 @@ func (c *checker) agent(e *entry) {
 		c.report("agent %q: in its state since revision %d, which is after %d", e.id, e.since, c.r.revision)
 	}
 	c.info(e)
-	c.row.reset()
+	c.row.Reset()
 	c.share("agent "+string(e.id), hashRow(c.row.agentRow(e, c.scratch)), e.share)
 }
 
@@ -71,9 +71,9 @@ func (c *checker) info(e *entry) {
 	if err := a.Validate(); err != nil {
 		c.report("agent %q: %w", e.id, err)
 	}
-	c.scratch.reset()
+	c.scratch.Reset()
 	c.scratch.info(&a)
-	if !bytes.Equal(c.scratch.bytes, []byte(e.info)) {
+	if !bytes.Equal(c.scratch.Bytes, []byte(e.info)) {
 		c.report("agent %q: its bytes are not the encoding of what they hold", e.id)
 	}
 }
@@ -89,7 +89,7 @@ func (c *checker) other(key rowKey, v *row) {
 	if v.since > c.r.revision {
 		c.report("%s: changed at revision %d, which is after %d", name, v.since, c.r.revision)
 	}
-	c.row.reset()
+	c.row.Reset()
 	c.share(name, hashRow(c.row.row(v)), v.share)
 }
 

@@ -1,6 +1,10 @@
 package registry
 
-import "time"
+import (
+	"time"
+
+	"github.com/eaba02dc/registrar/internal/pack"
+)
 
 // Rows are what the log and checkpoints hold. A group of rows is
 //
@@ -49,52 +53,61 @@ const (
 	MaxAgent = 1 << 20
 )
 
+// buffer and parser are pack's writer and reader with the values of this
+// package added.
+type (
+	buffer struct{ *pack.Writer }
+	parser struct{ pack.Reader }
+)
+
+func newBuffer() *buffer { return &buffer{pack.NewWriter()} }
+
 // rowHead starts a row; its body or a null follows. It returns where the part
 // that the digest covers begins.
 func (b *buffer) rowHead(since uint64, table uint8, key string) int {
-	b.uint(since)
-	at := len(b.bytes)
-	b.uint(uint64(table))
-	b.str(key)
+	b.Uint(since)
+	at := len(b.Bytes)
+	b.Uint(uint64(table))
+	b.Str(key)
 	return at
 }
 
 // agentRow appends the row of an agent and returns what the digest covers of it.
 func (b *buffer) agentRow(e *entry, scratch *buffer) []byte {
 	at := b.rowHead(e.since, agentTable, string(e.id))
-	scratch.reset()
-	scratch.uint(agentVersion)
+	scratch.Reset()
+	scratch.Uint(agentVersion)
 	scratch.status(&e.status)
-	b.binLen(len(scratch.bytes) + len(e.info))
-	b.bytes = append(append(b.bytes, scratch.bytes...), e.info...)
-	return b.bytes[at:]
+	b.BinLen(len(scratch.Bytes) + len(e.info))
+	b.Bytes = append(append(b.Bytes, scratch.Bytes...), e.info...)
+	return b.Bytes[at:]
 }
 
 // row appends a row of any other table and returns what the digest covers of it.
 func (b *buffer) row(v *row) []byte {
 	at := b.rowHead(v.since, v.table.id, v.key)
-	b.binLen(len(v.body))
-	b.bytes = append(b.bytes, v.body...)
-	return b.bytes[at:]
+	b.BinLen(len(v.body))
+	b.Bytes = append(b.Bytes, v.body...)
+	return b.Bytes[at:]
 }
 
 func (b *buffer) status(s *Status) {
 	n := s.encodedLen()
-	b.array(n)
+	b.Array(n)
 	for i := range n {
 		switch i {
 		case 0:
-			b.uint(uint64(s.State))
+			b.Uint(uint64(s.State))
 		case 1:
-			b.int(nanos(s.At))
+			b.Int(nanos(s.At))
 		case 2:
-			b.bool(s.Deactivated)
+			b.Bool(s.Deactivated)
 		case 3:
-			b.uint(uint64(s.Drain.State))
+			b.Uint(uint64(s.Drain.State))
 		case 4:
 			b.grace(s.Drain.MaxGrace)
 		case 5:
-			b.bool(s.Drain.MarkGone)
+			b.Bool(s.Drain.MarkGone)
 		}
 	}
 }
@@ -117,38 +130,38 @@ func (s *Status) encodedLen() int {
 
 func (b *buffer) grace(d *time.Duration) {
 	if d == nil {
-		b.null()
+		b.Nil()
 		return
 	}
-	b.int(int64(*d))
+	b.Int(int64(*d))
 }
 
 func (p *parser) status() (s Status) {
-	n := p.array(6)
+	n := p.Array(6)
 	if n == 0 {
-		p.fail("a status without a state")
+		p.Fail("a status without a state")
 	}
 	for i := range n {
 		switch i {
 		case 0:
-			s.State = State(p.uint(uint64(Gone)))
+			s.State = State(p.Uint(uint64(Gone)))
 		case 1:
-			s.At = fromNanos(p.int())
+			s.At = fromNanos(p.Int())
 		case 2:
-			s.Deactivated = p.bool()
+			s.Deactivated = p.Bool()
 		case 3:
-			s.Drain.State = DrainState(p.uint(uint64(Drained)))
+			s.Drain.State = DrainState(p.Uint(uint64(Drained)))
 		case 4:
-			if !p.null() {
-				d := time.Duration(p.int())
+			if !p.Nil() {
+				d := time.Duration(p.Int())
 				s.Drain.MaxGrace = &d
 			}
 		case 5:
-			s.Drain.MarkGone = p.bool()
+			s.Drain.MarkGone = p.Bool()
 		}
 	}
-	if p.err == nil && s.State < Admitted {
-		p.fail("an agent without a state")
+	if p.Err() == nil && s.State < Admitted {
+		p.Fail("an agent without a state")
 	}
 	return s
 }

@@ -51,8 +51,8 @@ func (r *Registry) Draft() *Draft {
 func (d *Draft) Reset(r *Registry) {
 	d.next, d.edit, d.ownRows = *r, edits.Add(1), false
 	d.undo = d.undo[:0]
-	d.log.reset()
-	d.log.uint(rowsVersion)
+	d.log.Reset()
+	d.log.Uint(rowsVersion)
 }
 
 // Freeze returns the registry that the draft has become. The draft goes on
@@ -77,14 +77,14 @@ func (d *Draft) Entry(id AgentID) (Entry, bool) { return d.next.Entry(id) }
 
 // Rows is the group of rows recorded so far, for [Draft.Redo]. It is valid
 // until Reset.
-func (d *Draft) Rows() []byte { return d.log.bytes }
+func (d *Draft) Rows() []byte { return d.log.Bytes }
 
 // Try runs f as one operation. If f returns an error or panics, everything f
 // did is taken back, and the error (or the panic, as an error) returned. If f
 // changed something, the revision grows by one and changed is true.
 func (d *Draft) Try(f func(*Draft) error) (changed bool, err error) {
 	d.undo = d.undo[:0]
-	before, logged := d.next, len(d.log.bytes)
+	before, logged := d.next, len(d.log.Bytes)
 	d.next.revision++
 	defer func() {
 		if p := recover(); p != nil {
@@ -92,7 +92,7 @@ func (d *Draft) Try(f func(*Draft) error) (changed bool, err error) {
 		}
 		if err != nil {
 			d.takeBack()
-			d.log.bytes = d.log.bytes[:logged]
+			d.log.Bytes = d.log.Bytes[:logged]
 			changed = false
 		}
 		if !changed {
@@ -100,7 +100,7 @@ func (d *Draft) Try(f func(*Draft) error) (changed bool, err error) {
 		}
 	}()
 	err = f(d)
-	return len(d.log.bytes) > logged, err
+	return len(d.log.Bytes) > logged, err
 }
 
 func (d *Draft) takeBack() {

@@ -66,12 +66,21 @@ func (e Entry) Agent() (Agent, error) {
 		return a, nil
 	}
 	var p parser
-	p.reset([]byte(e.info))
+	p.Reset([]byte(e.info))
 	p.info(&a)
-	if err := p.end(); err != nil {
+	if err := p.End(); err != nil {
 		return Agent{ID: e.id}, &CorruptError{Key: string(e.id), Err: err}
 	}
 	return a, nil
+}
+
+// Incarnation is that of the agent's info, found without decoding the rest;
+// empty if it has none.
+func (e Entry) Incarnation() string {
+	if e.info == "" {
+		return ""
+	}
+	return incarnationOf(e.info)
 }
 
 // CorruptError says that the bytes of an entry are not what this or any older

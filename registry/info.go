@@ -11,30 +11,30 @@ const infoFields = 10
 // info encodes what an agent says of itself, without its ID.
 func (b *buffer) info(a *Agent) {
 	n := a.infoLen()
-	b.array(n)
+	b.Array(n)
 	for i := range n {
 		switch i {
 		case 0:
-			b.str(a.Hostname)
+			b.Str(a.Hostname)
 		case 1:
 			b.resources(a.Resources)
 		case 2:
 			b.attributes(a.Attributes)
 		case 3:
-			b.uint(uint64(a.Port))
+			b.Uint(uint64(a.Port))
 		case 4:
-			b.bool(a.Checkpoint)
+			b.Bool(a.Checkpoint)
 		case 5:
-			b.str(a.Domain.Region)
+			b.Str(a.Domain.Region)
 		case 6:
-			b.str(a.Domain.Zone)
+			b.Str(a.Domain.Zone)
 		case 7:
-			b.str(a.Incarnation)
+			b.Str(a.Incarnation)
 		case 8:
 			b.labelMap(a.Labels)
 		case 9:
-			b.binLen(len(a.Payload))
-			b.bytes = append(b.bytes, a.Payload...)
+			b.BinLen(len(a.Payload))
+			b.Bytes = append(b.Bytes, a.Payload...)
 		}
 	}
 }
@@ -52,39 +52,54 @@ func (a *Agent) infoLen() int {
 }
 
 func (p *parser) info(a *Agent) {
-	for i := range p.array(infoFields) {
+	for i := range p.Array(infoFields) {
 		switch i {
 		case 0:
-			a.Hostname = p.text()
+			a.Hostname = p.Text()
 		case 1:
 			a.Resources = parseList(p, (*parser).resource)
 		case 2:
 			a.Attributes = parseList(p, (*parser).attribute)
 		case 3:
-			a.Port = uint16(p.uint(math.MaxUint16))
+			a.Port = uint16(p.Uint(math.MaxUint16))
 		case 4:
-			a.Checkpoint = p.bool()
+			a.Checkpoint = p.Bool()
 		case 5:
-			a.Domain.Region = p.text()
+			a.Domain.Region = p.Text()
 		case 6:
-			a.Domain.Zone = p.text()
+			a.Domain.Zone = p.Text()
 		case 7:
-			a.Incarnation = p.text()
+			a.Incarnation = p.Text()
 		case 8:
 			a.Labels = p.labelMap()
 		case 9:
-			a.Payload = slices.Clone(p.bin())
+			a.Payload = slices.Clone(p.Bin())
 		}
 	}
+}
+
+const incarnationField = 7
+
+func incarnationOf(info string) string {
+	if info[0]&0xf0 == 0x90 && info[0]&0x0f <= incarnationField {
+		return "" // a short array that ends before it, as most do
+	}
+	var p parser
+	p.Reset([]byte(info))
+	p.Array(infoFields)
+	for range incarnationField {
+		p.Skip()
+	}
+	return p.Text()
 }
 
 // parseList reads an array item by item; memory grows with the bytes read, not
 // with the length announced.
 func parseList[T any](p *parser, item func(*parser) T) []T {
 	var list []T
-	for range p.array(math.MaxInt32) {
+	for range p.Array(math.MaxInt32) {
 		v := item(p)
-		if p.err != nil {
+		if p.Err() != nil {
 			return nil
 		}
 		list = append(list, v)
@@ -93,15 +108,15 @@ func parseList[T any](p *parser, item func(*parser) T) []T {
 }
 
 func (b *buffer) resources(list []Resource) {
-	b.array(len(list))
+	b.Array(len(list))
 	for i := range list {
 		r := &list[i]
 		if len(r.Reservations) == 0 {
-			b.array(3)
+			b.Array(3)
 		} else {
-			b.array(4)
+			b.Array(4)
 		}
-		b.str(r.Name)
+		b.Str(r.Name)
 		b.value(&r.Value)
 		if len(r.Reservations) > 0 {
 			b.reservations(r.Reservations)
@@ -110,12 +125,12 @@ func (b *buffer) resources(list []Resource) {
 }
 
 func (p *parser) resource() (r Resource) {
-	n := p.array(4)
+	n := p.Array(4)
 	if n < 3 {
-		p.fail("a resource of %d fields", n)
+		p.Fail("a resource of %d fields", n)
 		return r
 	}
-	r.Name = p.text()
+	r.Name = p.Text()
 	r.Value = p.value()
 	if n == 4 {
 		r.Reservations = parseList(p, (*parser).reservation)
@@ -124,63 +139,63 @@ func (p *parser) resource() (r Resource) {
 }
 
 func (b *buffer) attributes(list []Attribute) {
-	b.array(len(list))
+	b.Array(len(list))
 	for i := range list {
-		b.array(3)
-		b.str(list[i].Name)
+		b.Array(3)
+		b.Str(list[i].Name)
 		b.value(&list[i].Value)
 	}
 }
 
 func (p *parser) attribute() (a Attribute) {
-	if n := p.array(3); n != 3 {
-		p.fail("an attribute of %d fields", n)
+	if n := p.Array(3); n != 3 {
+		p.Fail("an attribute of %d fields", n)
 		return a
 	}
-	a.Name = p.text()
+	a.Name = p.Text()
 	a.Value = p.value()
 	return a
 }
 
 func (b *buffer) value(v *Value) {
-	b.uint(uint64(v.Kind))
+	b.Uint(uint64(v.Kind))
 	switch v.Kind {
 	case KindScalar:
 		b.scalar(v.Scalar)
 	case KindRanges:
-		b.array(2 * len(v.Ranges))
+		b.Array(2 * len(v.Ranges))
 		for _, r := range v.Ranges {
-			b.uint(r.Begin)
-			b.uint(r.End)
+			b.Uint(r.Begin)
+			b.Uint(r.End)
 		}
 	case KindSet:
-		b.array(len(v.Set))
+		b.Array(len(v.Set))
 		for _, s := range v.Set {
-			b.str(s)
+			b.Str(s)
 		}
 	case KindText:
-		b.str(v.Text)
+		b.Str(v.Text)
 	}
 }
 
 func (p *parser) value() (v Value) {
-	v.Kind = Kind(p.uint(uint64(KindText)))
+	v.Kind = Kind(p.Uint(uint64(KindText)))
 	switch v.Kind {
 	case KindScalar:
 		v.Scalar = p.scalar()
 	case KindRanges:
-		ends := parseList(p, func(p *parser) uint64 { return p.uint(math.MaxUint64) })
+		ends := parseList(p, func(p *parser) uint64 { return p.Uint(math.MaxUint64) })
 		if len(ends)%2 != 0 {
-			p.fail("a range without an end")
+			p.Fail("a range without an end")
 			return v
 		}
 		for pair := range slices.Chunk(ends, 2) {
 			v.Ranges = append(v.Ranges, Range{pair[0], pair[1]})
 		}
 	case KindSet:
-		v.Set = parseList(p, (*parser).text)
+		v.Set = parseList(p, func(p *parser) string { return p.Text() })
 	case KindText:
-		v.Text = p.text()
+		v.Text = p.Text()
 	}
 	return v
 }
@@ -191,33 +206,33 @@ const maxWhole = 1 << 53
 
 func (b *buffer) scalar(f float64) {
 	if f >= 0 && f < maxWhole && f == math.Trunc(f) {
-		b.uint(uint64(f)) // also for -0, which equals 0
+		b.Uint(uint64(f)) // also for -0, which equals 0
 		return
 	}
-	b.float(f)
+	b.Float(f)
 }
 
 func (p *parser) scalar() float64 {
-	if isUint(p.code()) {
-		return float64(p.uint(maxWhole - 1))
+	if p.IsUint() {
+		return float64(p.Uint(maxWhole - 1))
 	}
-	return p.float()
+	return p.Float()
 }
 
 func (b *buffer) reservations(list []Reservation) {
-	b.array(len(list))
+	b.Array(len(list))
 	for i := range list {
 		r := &list[i]
 		n := r.encodedLen()
-		b.array(n)
+		b.Array(n)
 		for f := range n {
 			switch f {
 			case 0:
-				b.str(r.Role)
+				b.Str(r.Role)
 			case 1:
-				b.bool(r.Dynamic)
+				b.Bool(r.Dynamic)
 			case 2:
-				b.str(r.Principal)
+				b.Str(r.Principal)
 			case 3:
 				b.labels(r.Labels)
 			}
@@ -238,14 +253,14 @@ func (r *Reservation) encodedLen() int {
 }
 
 func (p *parser) reservation() (r Reservation) {
-	for f := range p.array(4) {
+	for f := range p.Array(4) {
 		switch f {
 		case 0:
-			r.Role = p.text()
+			r.Role = p.Text()
 		case 1:
-			r.Dynamic = p.bool()
+			r.Dynamic = p.Bool()
 		case 2:
-			r.Principal = p.text()
+			r.Principal = p.Text()
 		case 3:
 			r.Labels = parseList(p, (*parser).label)
 		}
@@ -254,28 +269,28 @@ func (p *parser) reservation() (r Reservation) {
 }
 
 func (b *buffer) labels(list []Label) {
-	b.array(len(list))
+	b.Array(len(list))
 	for _, l := range list {
 		if l.Bare {
-			b.array(1)
-			b.str(l.Key)
+			b.Array(1)
+			b.Str(l.Key)
 			continue
 		}
-		b.array(2)
-		b.str(l.Key)
-		b.str(l.Value)
+		b.Array(2)
+		b.Str(l.Key)
+		b.Str(l.Value)
 	}
 }
 
 func (p *parser) label() (l Label) {
-	n := p.array(2)
+	n := p.Array(2)
 	if n == 0 {
-		p.fail("a label without a key")
+		p.Fail("a label without a key")
 		return l
 	}
-	l.Key = p.text()
+	l.Key = p.Text()
 	if l.Bare = n == 1; !l.Bare {
-		l.Value = p.text()
+		l.Value = p.Text()
 	}
 	return l
 }
@@ -286,28 +301,28 @@ func (b *buffer) labelMap(m map[string]string) {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
-	b.array(2 * len(keys))
+	b.Array(2 * len(keys))
 	for _, k := range keys {
-		b.str(k)
-		b.str(m[k])
+		b.Str(k)
+		b.Str(m[k])
 	}
 }
 
 func (p *parser) labelMap() map[string]string {
-	n := p.array(math.MaxInt32)
+	n := p.Array(math.MaxInt32)
 	if n%2 != 0 {
-		p.fail("a label without a value")
+		p.Fail("a label without a value")
 		return nil
 	}
 	m := make(map[string]string)
 	last := ""
 	for i := range n / 2 {
-		k := p.text()
+		k := p.Text()
 		if i > 0 && k <= last {
-			p.fail("label %q is out of order", k)
+			p.Fail("label %q is out of order", k)
 		}
-		last, m[k] = k, p.text()
-		if p.err != nil {
+		last, m[k] = k, p.Text()
+		if p.Err() != nil {
 			return nil
 		}
 	}

@@ -54,40 +54,40 @@ func (d *Draft) SetMaster(m Master) error {
 		return badField("is empty", "master.id")
 	}
 	b := newBuffer()
-	b.uint(masterVersion)
-	b.array(9)
-	b.str(m.ID)
-	b.str(m.IP)
-	b.uint(uint64(m.Port))
+	b.Uint(masterVersion)
+	b.Array(9)
+	b.Str(m.ID)
+	b.Str(m.IP)
+	b.Uint(uint64(m.Port))
 	for _, s := range texts[2:] {
-		b.str(s)
+		b.Str(s)
 	}
-	b.array(len(m.Capabilities))
+	b.Array(len(m.Capabilities))
 	for i, c := range m.Capabilities {
 		if !utf8.ValidString(c) {
 			return badField(notUTF8, "master.capabilities[%d]", i)
 		}
-		b.str(c)
+		b.Str(c)
 	}
-	if len(b.bytes) > MaxAgent {
-		return badField(fmt.Sprintf("takes %d bytes, at most %d are allowed", len(b.bytes), MaxAgent), "master")
+	if len(b.Bytes) > MaxAgent {
+		return badField(fmt.Sprintf("takes %d bytes, at most %d are allowed", len(b.Bytes), MaxAgent), "master")
 	}
-	d.putRow(masterTable, "", b.bytes)
+	d.putRow(masterTable, "", b.Bytes)
 	return nil
 }
 
 func parseMaster(body []byte) (m Master, err error) {
 	var p parser
-	p.reset(body)
-	if v := p.uint(1 << 32); p.err == nil && v != masterVersion {
+	p.Reset(body)
+	if v := p.Uint(1 << 32); p.Err() == nil && v != masterVersion {
 		return m, versionError("master", v)
 	}
-	if n := p.array(9); n != 9 {
-		p.fail("a master of %d fields", n)
+	if n := p.Array(9); n != 9 {
+		p.Fail("a master of %d fields", n)
 	}
-	m.ID, m.IP, m.Port = p.text(), p.text(), uint16(p.uint(math.MaxUint16))
-	m.PID, m.Hostname, m.Version = p.text(), p.text(), p.text()
-	m.Domain = Domain{Region: p.text(), Zone: p.text()}
-	m.Capabilities = parseList(&p, (*parser).text)
-	return m, p.end()
+	m.ID, m.IP, m.Port = p.Text(), p.Text(), uint16(p.Uint(math.MaxUint16))
+	m.PID, m.Hostname, m.Version = p.Text(), p.Text(), p.Text()
+	m.Domain = Domain{Region: p.Text(), Zone: p.Text()}
+	m.Capabilities = parseList(&p, func(p *parser) string { return p.Text() })
+	return m, p.End()
 }

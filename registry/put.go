@@ -12,12 +12,12 @@ func (d *Draft) PutAgent(a Agent, s Status) error {
 	if err := a.Validate(); err != nil {
 		return err
 	}
-	d.scratch.reset()
+	d.scratch.Reset()
 	d.scratch.info(&a)
-	if n := len(d.scratch.bytes); n > MaxAgent {
+	if n := len(d.scratch.Bytes); n > MaxAgent {
 		return badField(fmt.Sprintf("takes %d bytes, at most %d are allowed", n, MaxAgent), "agent")
 	}
-	return d.put(a.ID, d.scratch.bytes, s)
+	return d.put(a.ID, d.scratch.Bytes, s)
 }
 
 // PutStatus writes down what was decided about an agent and keeps what the
@@ -33,7 +33,7 @@ func (d *Draft) DeleteAgent(id AgentID) bool {
 		return false
 	}
 	d.log.rowHead(d.next.revision, agentTable, string(id))
-	d.log.null()
+	d.log.Nil()
 	d.erase(old, place)
 	return true
 }
@@ -120,7 +120,7 @@ func (d *Draft) deleteRow(t *table, key string) bool {
 		return false
 	}
 	d.log.rowHead(d.next.revision, t.id, key)
-	d.log.null()
+	d.log.Nil()
 	d.storeRow(t, key, old, nil)
 	return true
 }

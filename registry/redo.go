@@ -15,17 +15,17 @@ var ErrVersion = errors.New("written by a newer version")
 // Redo keeps no part of group.
 func (d *Draft) Redo(group []byte, revision uint64) error {
 	p := &d.redo
-	p.reset(group)
-	if v := p.uint(1 << 32); p.err == nil && v != rowsVersion {
+	p.Reset(group)
+	if v := p.Uint(1 << 32); p.Err() == nil && v != rowsVersion {
 		return versionError("rows", v)
 	}
-	for p.more() {
+	for p.More() {
 		if err := d.redoRow(p); err != nil {
 			return err
 		}
 	}
-	if p.err != nil {
-		return &CorruptError{Err: p.err}
+	if p.Err() != nil {
+		return &CorruptError{Err: p.Err()}
 	}
 	d.next.revision = revision
 	d.undo = d.undo[:0]
@@ -40,19 +40,19 @@ func versionError(what string, v uint64) error {
 }
 
 func (d *Draft) redoRow(p *parser) error {
-	since := p.uint(1<<64 - 1)
-	at := p.pos()
-	tableID := uint8(p.uint(255))
-	key := p.str()
-	deleted := p.err == nil && p.null()
+	since := p.Uint(1<<64 - 1)
+	at := p.Pos()
+	tableID := uint8(p.Uint(255))
+	key := p.Str()
+	deleted := p.Err() == nil && p.Nil()
 	var body []byte
 	if !deleted {
-		body = p.bin()
+		body = p.Bin()
 	}
-	if p.err != nil {
-		return &CorruptError{Key: string(key), Err: p.err}
+	if p.Err() != nil {
+		return &CorruptError{Key: string(key), Err: p.Err()}
 	}
-	content := p.src[at:p.pos()]
+	content := p.Span(at, p.Pos())
 	if tableID == agentTable {
 		if deleted {
 			return d.redoDelete(key)
@@ -64,18 +64,19 @@ func (d *Draft) redoRow(p *parser) error {
 
 func (d *Draft) redoAgent(key, body []byte, since uint64, share sum) error {
 	p := &d.body
-	p.reset(body)
-	if v := p.uint(1 << 32); p.err == nil && v != agentVersion {
+	p.Reset(body)
+	if v := p.Uint(1 << 32); p.Err() == nil && v != agentVersion {
 		return versionError(fmt.Sprintf("agent %q", key), v)
 	}
 	e := &entry{status: p.status(), since: since, share: share}
-	if p.err == nil {
-		p.err = e.status.Validate()
+	err := p.Err()
+	if err == nil {
+		err = e.status.Validate()
 	}
-	if p.err != nil {
-		return &CorruptError{Key: string(key), Err: p.err}
+	if err != nil {
+		return &CorruptError{Key: string(key), Err: err}
 	}
-	e.own(AgentID(key), body[p.pos():])
+	e.own(AgentID(key), p.Rest())
 	e.hash = hashID(e.id)
 	old, place := d.next.agents.find(e.id, e.hash)
 	d.store(e, old, place)

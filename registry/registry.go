@@ -67,14 +67,14 @@ func (r *Registry) MinimumCapabilities() []string {
 func (r *Registry) Chunks(size int) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		b, scratch := newBuffer(), newBuffer()
-		b.uint(rowsVersion)
+		b.Uint(rowsVersion)
 		flush := func() bool {
-			if len(b.bytes) < size {
+			if len(b.Bytes) < size {
 				return true
 			}
-			ok := yield(b.bytes)
-			b.reset()
-			b.uint(rowsVersion)
+			ok := yield(b.Bytes)
+			b.Reset()
+			b.Uint(rowsVersion)
 			return ok
 		}
 		for e := range r.agents.slots.all() {
@@ -89,8 +89,8 @@ func (r *Registry) Chunks(size int) iter.Seq[[]byte] {
 			stopped = !flush()
 			return !stopped
 		})
-		if !stopped && len(b.bytes) > 1 {
-			yield(b.bytes)
+		if !stopped && len(b.Bytes) > 1 {
+			yield(b.Bytes)
 		}
 	}
 }

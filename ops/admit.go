@@ -1,0 +1,157 @@
+package ops
+
+import "github.com/eaba02dc/registrar/registry"
+
+// Admit makes a new agent part of the cluster. It is refused when the ID is
+// known in any state ([ErrAdmitted], [ErrUnreachable], [ErrGone]): an agent
+// that comes back is a [Readmit].
+//
+// If the ID is admitted with another incarnation, two machines claim it, and
+// Admit is refused with an [*IncarnationError], unless Supersedes names the
+// admitted incarnation: then the new one takes its place.
+type Admit struct {
+	Agent      registry.Agent
+	Supersedes string
+}
+
+// Apply implements [Operation].
+func (o Admit) Apply(d *registry.Draft) error {
+	return refuse("admit", o.Agent.ID, o.apply(d))
+}
+
+func (o Admit) apply(d *registry.Draft) error {
+	e, known := d.Entry(o.Agent.ID)
+	if !known {
+		return d.PutAgent(o.Agent, registry.Status{State: registry.Admitted})
+	}
+	if e.State() != registry.Admitted || e.Incarnation() == o.Agent.Incarnation {
+		return stateReason(e.State())
+	}
+	if err := claim(e, &o.Agent, o.Supersedes); err != nil {
+		return err
+	}
+	if e.Incarnation() == "" {
+		return ErrAdmitted // nothing was superseded
+	}
+	return d.PutAgent(o.Agent, e.Status())
+}
+
+// claim holds the incarnation of agent against the admitted one. An admitted
+// entry without an incarnation (an imported agent, or one of an older version)
+// has nothing to say against a newcomer.
+func claim(e registry.Entry, agent *registry.Agent, supersedes string) error {
+	admitted := e.Incarnation()
+	if admitted == "" || admitted == agent.Incarnation || admitted == supersedes {
+		return nil
+	}
+	host, err := e.Agent()
+	if err != nil {
+		return err
+	}
+	return &IncarnationError{
+		Admitted: Claimant{host.Hostname, host.Port, admitted},
+		Claims:   Claimant{agent.Hostname, agent.Port, agent.Incarnation},
+	}
+}
+
+// Update replaces what an admitted agent says of itself; whether it is drained
+// or deactivated stays. It is refused when the agent is not admitted
+// ([ErrNotAdmitted]), and for another incarnation as [Admit] is.
+type Update struct {
+	Agent      registry.Agent
+	Supersedes string
+}
+
+// Apply implements [Operation].
+func (o Update) Apply(d *registry.Draft) error {
+	e, err := admitted(d, o.Agent.ID)
+	if err == nil {
+		err = claim(e, &o.Agent, o.Supersedes)
+	}
+	if err == nil {
+		err = d.PutAgent(o.Agent, e.Status())
+	}
+	return refuse("update", o.Agent.ID, err)
+}
+
+// Readmit takes back an agent that was unreachable or forgotten; a drain or
+// deactivation is carried over. For an admitted agent it does what [Update]
+// does, so that after a failover an unchanged agent costs no write. It is
+// refused when the agent is gone ([ErrGone]), and for another incarnation as
+// [Admit] is.
+type Readmit struct {
+	Agent      registry.Agent
+	Supersedes string
+}
+
+// Apply implements [Operation].
+func (o Readmit) Apply(d *registry.Draft) error {
+	return refuse("readmit", o.Agent.ID, o.apply(d))
+}
+
+func (o Readmit) apply(d *registry.Draft) error {
+	e, known := d.Entry(o.Agent.ID)
+	if !known {
+		return d.PutAgent(o.Agent, registry.Status{State: registry.Admitted})
+	}
+	s := e.Status()
+	switch s.State {
+	case registry.Gone:
+		return ErrGone
+	case registry.Admitted:
+		if err := claim(e, &o.Agent, o.Supersedes); err != nil {
+			return err
+		}
+	}
+	s.State, s.At = registry.Admitted, registry.Status{}.At
+	return d.PutAgent(o.Agent, s)
+}
+
+// Replace removes Old, in whatever state it is, and admits Agent, in one
+// change: a machine that was reinstalled. It is refused when the new ID is
+// known (as [Admit] is) or the old one is not ([ErrUnknown]).
+type Replace struct {
+	Old   registry.AgentID
+	Agent registry.Agent
+}
+
+// Apply implements [Operation].
+func (o Replace) Apply(d *registry.Draft) error {
+	if e, known := d.Entry(o.Agent.ID); known {
+		return refuse("replace with", o.Agent.ID, stateReason(e.State()))
+	}
+	if !d.DeleteAgent(o.Old) {
+		return refuse("replace", o.Old, ErrUnknown)
+	}
+	return refuse("replace with", o.Agent.ID, d.PutAgent(o.Agent, registry.Status{State: registry.Admitted}))
+}
+
+// Restore writes down an agent as another registry had it: for imports. Agent
+// may be nil for one that is unreachable or gone and of which no more is
+// known. It is refused when the ID is known in any state.
+type Restore struct {
+	ID     registry.AgentID
+	Status registry.Status
+	Agent  *registry.Agent // its ID is ID
+}
+
+// Apply implements [Operation].
+func (o Restore) Apply(d *registry.Draft) error {
+	return refuse("restore", o.ID, o.apply(d))
+}
+
+func (o Restore) apply(d *registry.Draft) error {
+	if e, known := d.Entry(o.ID); known {
+		return stateReason(e.State())
+	}
+	if o.Agent == nil {
+		if o.Status.State == registry.Admitted {
+			return &registry.FieldError{Field: "agent", Reason: "is missing; an admitted agent has one"}
+		}
+		return d.PutStatus(o.ID, o.Status)
+	}
+	if o.Agent.ID != o.ID {
+		return &registry.FieldError{Field: "agent.id", Reason: "is not the id of the entry"}
+	}
+	return d.PutAgent(*o.Agent, o.Status)
+}
