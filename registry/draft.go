@@ -21,6 +21,8 @@ type Draft struct {
 	body    parser
 	// What takes back the changes of the operation under way, latest last.
 	undo []undo
+	// changes counts the rows in log.
+	changes int
 	// ownRows says that next.rows is the draft's own copy.
 	ownRows bool
 }
@@ -50,7 +52,7 @@ func (r *Registry) Draft() *Draft {
 // returned before is no longer valid.
 func (d *Draft) Reset(r *Registry) {
 	d.next, d.edit, d.ownRows = *r, edits.Add(1), false
-	d.undo = d.undo[:0]
+	d.undo, d.changes = d.undo[:0], 0
 	d.log.Reset()
 	d.log.Uint(rowsVersion)
 }
@@ -79,12 +81,15 @@ func (d *Draft) Entry(id AgentID) (Entry, bool) { return d.next.Entry(id) }
 // until Reset.
 func (d *Draft) Rows() []byte { return d.log.Bytes }
 
+// Changes is the number of rows recorded so far.
+func (d *Draft) Changes() int { return d.changes }
+
 // Try runs f as one operation. If f returns an error or panics, everything f
 // did is taken back, and the error (or the panic, as an error) returned. If f
 // changed something, the revision grows by one and changed is true.
 func (d *Draft) Try(f func(*Draft) error) (changed bool, err error) {
 	d.undo = d.undo[:0]
-	before, logged := d.next, len(d.log.Bytes)
+	before, logged, changes := d.next, len(d.log.Bytes), d.changes
 	d.next.revision++
 	defer func() {
 		if p := recover(); p != nil {
@@ -92,7 +97,7 @@ func (d *Draft) Try(f func(*Draft) error) (changed bool, err error) {
 		}
 		if err != nil {
 			d.takeBack()
-			d.log.Bytes = d.log.Bytes[:logged]
+			d.log.Bytes, d.changes = d.log.Bytes[:logged], changes
 			changed = false
 		}
 		if !changed {
@@ -100,7 +105,7 @@ func (d *Draft) Try(f func(*Draft) error) (changed bool, err error) {
 		}
 	}()
 	err = f(d)
-	return len(d.log.Bytes) > logged, err
+	return d.changes > changes, err
 }
 
 func (d *Draft) takeBack() {

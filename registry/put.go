@@ -34,6 +34,7 @@ func (d *Draft) DeleteAgent(id AgentID) bool {
 	}
 	d.log.rowHead(d.next.revision, agentTable, string(id))
 	d.log.Nil()
+	d.changes++
 	d.erase(old, place)
 	return true
 }
@@ -63,6 +64,7 @@ func (d *Draft) put(id AgentID, info []byte, s Status) error {
 		e.own(id, info)
 	}
 	e.share = hashRow(d.log.agentRow(e, d.scratch))
+	d.changes++
 	d.store(e, old, place)
 	return nil
 }
@@ -110,6 +112,7 @@ func (d *Draft) putRow(t *table, key string, body []byte) {
 	}
 	v := &row{table: t, key: strings.Clone(key), body: string(body), since: d.next.revision}
 	v.share = hashRow(d.log.row(v))
+	d.changes++
 	d.storeRow(t, key, old, v)
 }
 
@@ -121,6 +124,7 @@ func (d *Draft) deleteRow(t *table, key string) bool {
 	}
 	d.log.rowHead(d.next.revision, t.id, key)
 	d.log.Nil()
+	d.changes++
 	d.storeRow(t, key, old, nil)
 	return true
 }

@@ -1,0 +1,212 @@
+package registrar
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/eaba02dc/registrar/registrar/store"
+	"github.com/eaba02dc/registrar/registry"
+)
+
+// batch is the operations of one record on their way from the writer to the
+// publisher.
+type batch struct {
+	pending []*Pending
+	next    durable // what is true once the batch is
+	// wait waits for the disk; nil for a batch that changed nothing, which is
+	// answered once those before it are.
+	wait  func() error
+	bytes int
+	stage stages
+}
+
+// durable is a registry and its place in the store.
+type durable struct {
+	registry *registry.Registry
+	mark     store.Mark
+	logged   int64 // bytes of all records since the registrar was opened
+}
+
+// write is the writer: gather, decide, append; the publisher does the rest. It
+// ends when the queue is closed and empty.
+//
+// A batch costs one record, its bytes encoded once and copied twice (into the
+// record, into the store's batch), and per operation that changes an agent one
+// allocation for the entry, another if what the agent says of itself is new,
+// and its share of the copied nodes of the registry.
+func (r *Registrar) write() {
+	defer close(r.inFlight)
+	var spare []*Pending
+	for {
+		taken, open := r.queue.take(spare[:0])
+		if !open {
+			return
+		}
+		for rest := taken; len(rest) > 0; {
+			rest = r.commit(rest)
+		}
+		spare = taken
+	}
+}
+
+// commit makes one batch from the front of waiting, sends it on its way, and
+// returns what the batch did not take.
+func (r *Registrar) commit(waiting []*Pending) (rest []*Pending) {
+	if err := r.failure(); err != nil {
+		r.refuse(waiting, err)
+		return nil
+	}
+	b, rest := r.decide(waiting)
+	if err := r.append(b); err != nil {
+		r.fail(err)
+		b.answer(notApplied(err), notApplied(err))
+		return rest
+	}
+	if len(b.pending) > 0 {
+		r.inFlight <- b
+	}
+	return rest
+}
+
+// decide applies operations from the front of waiting to a draft, until the
+// batch is full.
+func (r *Registrar) decide(waiting []*Pending) (b *batch, rest []*Pending) {
+	start := time.Now()
+	b = &batch{pending: make([]*Pending, 0, min(len(waiting), r.options.MaxBatch)), next: r.decided}
+	d := r.draft
+	d.Reset(r.decided.registry)
+	r.record.reset()
+	n, bytes := 0, int64(0)
+	for ; n < len(waiting) && len(b.pending) < r.options.MaxBatch && len(d.Rows()) < r.options.MaxBatchBytes; n++ {
+		p := waiting[n]
+		waiting[n] = nil
+		bytes += p.size
+		if p.taken.CompareAndSwap(false, true) { // else its caller stopped waiting
+			r.try(p)
+			b.pending = append(b.pending, p)
+		}
+	}
+	r.queue.decided(n, bytes)
+	if d.Changes() > 0 {
+		b.next.registry = d.Freeze()
+	}
+	if len(b.pending) > 0 {
+		b.stage.queued = start.Sub(r.opened) - b.pending[0].at
+	}
+	b.stage.decided = time.Since(start)
+	return b, waiting[n:]
+}
+
+// try decides one operation.
+func (r *Registrar) try(p *Pending) {
+	before := r.draft.Changes()
+	p.result.Changed, p.err = r.draft.Try(p.op.Apply)
+	p.result.Revision = r.draft.Revision()
+	if p.result.Changed {
+		r.record.operation(r.draft.Changes()-before, p.by)
+	}
+}
+
+// append hands what the batch changed to the store, as the next record.
+func (r *Registrar) append(b *batch) error {
+	if b.next.registry == r.decided.registry {
+		return nil
+	}
+	start := time.Now()
+	last := r.decided.mark
+	reg := b.next.registry
+	b.next.mark = store.Mark{
+		Seq: last.Seq + 1, Epoch: last.Epoch, Revision: reg.Revision(),
+		Count: reg.Count(), Digest: reg.Digest(),
+	}
+	data := r.record.finish(r.recovery.Identity.History, last.Epoch, r.options.Now(), r.draft.Rows())
+	wait, err := r.store.Append(store.Record{Mark: b.next.mark, First: last.Revision + 1, Data: data})
+	if err != nil {
+		return fmt.Errorf("append record %d: %w", b.next.mark.Seq, err)
+	}
+	b.wait, b.bytes = wait, len(data)
+	b.next.logged += int64(len(data))
+	b.stage.written = time.Since(start)
+	r.decided = b.next
+	return nil
+}
+
+// publish is the publisher: for each batch in order it waits for the disk,
+// makes the registry visible, and answers.
+func (r *Registrar) publish() {
+	defer close(r.published)
+	var broken error // why a record is not known to be durable, once one is not
+	for b := range r.inFlight {
+		start := time.Now()
+		if err := b.durable(); err != nil {
+			err = fmt.Errorf("make record %d durable: %w", b.next.mark.Seq, err)
+			r.fail(err)
+			broken = cmp.Or(broken, err)
+			b.answer(outcome(err), notApplied(err))
+			continue
+		}
+		if broken != nil {
+			b.answer(unknown(broken), notApplied(broken))
+			continue
+		}
+		b.stage.synced = time.Since(start)
+		if b.wait != nil {
+			r.current.Store(&b.next)
+		}
+		r.stats.committed(b) // before the answers, so that who has one finds it counted
+		b.answer(nil, nil)
+		b.stage.answered = time.Since(start) - b.stage.synced
+		r.stats.answered(b)
+		r.logBatch(b)
+		r.checkpoints.due(b.next.logged)
+	}
+}
+
+func (b *batch) durable() error {
+	if b.wait == nil {
+		return nil
+	}
+	return b.wait()
+}
+
+// answer ends the operations of the batch. If it did not become durable, those
+// that were accepted end with lost. Those that were refused end with refused
+// instead of their reason, since the reason may rest on what was lost.
+func (b *batch) answer(lost, refused error) {
+	for _, p := range b.pending {
+		switch {
+		case p.err == nil && lost != nil:
+			p.end(Result{}, lost)
+		case p.err != nil && refused != nil:
+			p.end(Result{}, refused)
+		default:
+			p.end(p.result, p.err)
+		}
+	}
+}
+
+// refuse ends operations that no batch will take any more.
+func (r *Registrar) refuse(waiting []*Pending, cause error) {
+	bytes := int64(0)
+	for _, p := range waiting {
+		bytes += p.size
+		if p.taken.CompareAndSwap(false, true) {
+			p.end(Result{}, failed(cause))
+		}
+	}
+	r.queue.decided(len(waiting), bytes)
+}
+
+// logBatch is the three lines that Mesos's registrar logged for each store, in
+// one.
+func (r *Registrar) logBatch(b *batch) {
+	log := r.options.Logger
+	if !log.Enabled(r.lifetime, slog.LevelDebug) {
+		return
+	}
+	s := &b.stage
+	log.Debug("batch committed", "operations", len(b.pending), "seq", b.next.mark.Seq, "revision", b.next.mark.Revision,
+		"bytes", b.bytes, "queued", s.queued, "decided", s.decided, "written", s.written, "synced", s.synced, "answered", s.answered)
+}

@@ -1,0 +1,164 @@
+package registrar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/eaba02dc/registrar/ops"
+	"github.com/eaba02dc/registrar/registrar/store"
+	"github.com/eaba02dc/registrar/registry"
+)
+
+// Registrar is the only writer of a registry. Its methods may be called from
+// any number of goroutines. Make one with [Open].
+type Registrar struct {
+	options  Options
+	store    store.Store
+	opened   time.Time
+	recovery Recovery
+
+	queue    queue
+	inFlight chan *batch // from the writer to the publisher
+
+	// Only the writer uses these.
+	draft   *registry.Draft
+	record  *recordWriter
+	decided durable // what the next batch is decided on; may not be durable yet
+
+	current     atomic.Pointer[durable] // always durable; only the publisher stores it
+	failed      atomic.Pointer[error]   // why the engine stopped; set once
+	stats       statistics
+	checkpoints checkpoints
+
+	published chan struct{} // closed when the publisher has ended
+	lifetime  context.Context
+	end       context.CancelFunc
+	closing   atomic.Bool
+	closed    chan struct{} // closed when Close is done
+	closeErr  error         // set before closed is closed
+}
+
+// Open recovers the registry from s, proves it (see [Load]), and starts the
+// engine. Before it returns, one record is durable that begins a new epoch, so
+// that an earlier writer, if the store can have one, is fenced off; it also
+// holds Options.Master if that changed. Ending ctx ends the recovery, not the
+// engine.
+//
+// The registrar owns s from here on: Close closes it, and so does Open if it
+// fails.
+func Open(ctx context.Context, s store.Store, o Options) (*Registrar, error) {
+	err := o.validate()
+	var r *Registrar
+	if err == nil {
+		r, err = open(ctx, s, o.withDefaults())
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the registrar: %w", err), s.Close())
+	}
+	return r, nil
+}
+
+func open(ctx context.Context, s store.Store, o Options) (*Registrar, error) {
+	reg, found, err := Load(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	r := &Registrar{
+		options: o, store: s, opened: time.Now(), recovery: found,
+		queue:    queue{maxOps: o.MaxQueue, maxBytes: o.MaxQueueBytes, wake: make(chan struct{}, 1)},
+		inFlight: make(chan *batch, o.InFlight-1), // and one in the publisher's hands
+		draft:    reg.Draft(), record: newRecordWriter(),
+		published: make(chan struct{}), closed: make(chan struct{}),
+	}
+	r.decided = durable{registry: reg, mark: found.Mark}
+	if err := r.beginEpoch(); err != nil {
+		return nil, err
+	}
+	r.checkpoints.start(found, o.CheckpointBytes)
+	r.lifetime, r.end = context.WithCancel(context.Background())
+	go r.write()
+	go r.publish()
+	go r.checkpointing()
+	o.Logger.Info("registrar recovered", "history", found.Identity.History, "epoch", r.decided.mark.Epoch,
+		"revision", reg.Revision(), "agents", reg.Len(registry.Admitted), "unreachable", reg.Len(registry.Unreachable),
+		"gone", reg.Len(registry.Gone), "checkpoint", found.Checkpoint.Seq, "records", found.Records, "took", found.Took)
+	return r, nil
+}
+
+// beginEpoch writes the record that every opening writes, and waits for it.
+func (r *Registrar) beginEpoch() error {
+	last := r.decided.mark
+	r.draft.Reset(r.decided.registry)
+	r.record.reset()
+	if m := r.options.Master; m != nil {
+		p := Pending{op: ops.SetMaster{Master: *m}}
+		if r.try(&p); p.err != nil {
+			return p.err
+		}
+	}
+	reg := r.draft.Freeze()
+	epoch := max(r.recovery.Identity.Epoch, last.Epoch) + 1
+	mark := store.Mark{Seq: last.Seq + 1, Epoch: epoch, Revision: reg.Revision(), Count: reg.Count(), Digest: reg.Digest()}
+	data := r.record.finish(r.recovery.Identity.History, epoch, r.options.Now(), r.draft.Rows())
+	wait, err := r.store.Append(store.Record{Mark: mark, First: last.Revision + 1, Data: data})
+	if err == nil {
+		err = wait()
+	}
+	if err != nil {
+		return fmt.Errorf("begin epoch %d: %w", epoch, err)
+	}
+	r.decided = durable{registry: reg, mark: mark, logged: int64(len(data))}
+	first := r.decided
+	r.current.Store(&first)
+	return nil
+}
+
+// Snapshot returns the registry as it last became durable. It costs one atomic
+// load, takes no lock, and is the caller's to keep.
+func (r *Registrar) Snapshot() *registry.Registry { return r.current.Load().registry }
+
+// Recovery tells what Open found.
+func (r *Registrar) Recovery() Recovery { return r.recovery }
+
+// failure is why the engine stopped, or nil.
+func (r *Registrar) failure() error {
+	if err := r.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// fail stops the engine for good.
+func (r *Registrar) fail(cause error) {
+	if r.failed.CompareAndSwap(nil, &cause) {
+		r.options.Logger.Error("registrar stopped; open the store afresh to go on", "err", cause)
+	}
+	r.queue.close(failed(cause))
+}
+
+// Close takes no more operations, waits until those it has taken are answered,
+// writes a checkpoint if reading the log would take much longer, and closes
+// the store. It returns why the engine had stopped, if it had, or what closing
+// met. Later calls wait for the first and return the same.
+func (r *Registrar) Close() error {
+	if !r.closing.CompareAndSwap(false, true) {
+		<-r.closed
+		return r.closeErr
+	}
+	r.queue.close(notApplied(ErrClosed))
+	<-r.published
+	r.end()
+	<-r.checkpoints.done
+	if r.failure() == nil {
+		r.lastCheckpoint()
+	}
+	r.closeErr = r.failure()
+	if err := r.store.Close(); err != nil {
+		r.closeErr = errors.Join(r.closeErr, fmt.Errorf("close the store: %w", err))
+	}
+	close(r.closed)
+	return r.closeErr
+}

@@ -1,0 +1,240 @@
+package registrar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/eaba02dc/registrar/ops"
+	"github.com/eaba02dc/registrar/registry"
+)
+
+// Request is an operation with its provenance, which is written down with what
+// it changed. Hand it to [Registrar.Apply] like any operation.
+type Request struct {
+	ops.Operation
+	// ID names the request; at most 128 bytes.
+	ID string
+	// Principal says who asks; at most 255 bytes.
+	Principal string
+	// Reason says why; at most 4096 bytes.
+	Reason string
+}
+
+func (q *Request) validate() error {
+	for _, f := range [...]struct {
+		name, text string
+		most       int
+	}{{"request.id", q.ID, 128}, {"request.principal", q.Principal, 255}, {"request.reason", q.Reason, 4096}} {
+		if len(f.text) > f.most {
+			return &registry.FieldError{Field: f.name, Reason: fmt.Sprintf("has %d bytes, at most %d are allowed", len(f.text), f.most)}
+		}
+		if !utf8.ValidString(f.text) {
+			return &registry.FieldError{Field: f.name, Reason: "is not valid UTF-8"}
+		}
+	}
+	return nil
+}
+
+// Result is what became of an operation that was not refused.
+type Result struct {
+	// Revision is that of the registry right after the operation.
+	Revision uint64
+	// Changed is false if there was nothing to change.
+	Changed bool
+}
+
+// Pending is an operation under way.
+type Pending struct {
+	op   ops.Operation
+	by   *provenance
+	at   time.Duration // when it was submitted, since the registrar was opened
+	size int64
+	// taken decides between a batch and the end of a context: whoever
+	// changes it from false first has the operation.
+	taken atomic.Bool
+	// done is nil until somebody waits or the operation ends, whichever comes
+	// first; closed means it ended, and result and err are set.
+	done   atomic.Pointer[chan struct{}]
+	result Result
+	err    error
+}
+
+// ended is the done of every operation that nobody was waiting for.
+var ended = func() *chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return &c
+}()
+
+// Wait returns what became of the operation once that is durable, as
+// [Registrar.Apply] does. If ctx ends first, it takes the operation out, or, if
+// a batch has it already, stops waiting: then the outcome is [ErrUnknown] to
+// this call, and a later Wait can still learn it. Any number may wait.
+func (p *Pending) Wait(ctx context.Context) (Result, error) {
+	done := p.done.Load()
+	if done == nil {
+		c := make(chan struct{})
+		if done = &c; !p.done.CompareAndSwap(nil, done) {
+			done = p.done.Load()
+		}
+	}
+	select {
+	case <-*done:
+		return p.result, p.err
+	default:
+	}
+	select {
+	case <-*done:
+		return p.result, p.err
+	case <-ctx.Done():
+	}
+	if !p.taken.CompareAndSwap(false, true) {
+		return Result{}, unknown(context.Cause(ctx))
+	}
+	p.end(Result{}, notApplied(context.Cause(ctx)))
+	return p.result, p.err
+}
+
+// end is called once, by whoever took the operation.
+func (p *Pending) end(result Result, err error) {
+	p.result, p.err = result, err
+	if done := p.done.Swap(ended); done != nil {
+		close(*done)
+	}
+}
+
+// Apply makes op durable and returns what became of it. See [Registrar] for
+// the outcomes, and [Pending.Wait] for what the end of ctx means.
+func (r *Registrar) Apply(ctx context.Context, op ops.Operation) (Result, error) {
+	p, err := r.Submit(op)
+	if err != nil {
+		return Result{}, err
+	}
+	return p.Wait(ctx)
+}
+
+// Submit queues op and returns at once. Operations are decided in the order
+// in which they were submitted. The registrar reads op until it is answered;
+// the caller must not change it meanwhile.
+//
+// An error is [ErrNotApplied], with [ErrOverloaded], [ErrClosed] or
+// [ErrFailed], or a [*registry.FieldError] for provenance that is not
+// acceptable.
+func (r *Registrar) Submit(op ops.Operation) (*Pending, error) {
+	p := &Pending{op: op, size: sizeOf(op)}
+	if q, ok := op.(Request); ok {
+		if err := q.validate(); err != nil {
+			return nil, err
+		}
+		p.op, p.by = q.Operation, &provenance{q.ID, q.Principal, q.Reason}
+	}
+	if p.op == nil {
+		return nil, notApplied(errors.New("there is no operation"))
+	}
+	if err := r.queue.add(p, r.opened); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// sized operations say how much memory they hold, roughly.
+type sized interface{ Size() int }
+
+// opSize is what an operation that does not say is taken for.
+const opSize = 256
+
+func sizeOf(op ops.Operation) int64 {
+	if s, ok := op.(sized); ok {
+		return opSize + int64(s.Size())
+	}
+	return opSize
+}
+
+// queue is the operations that no batch has yet, bounded.
+type queue struct {
+	mu      sync.Mutex
+	waiting []*Pending
+	// ops and bytes count what was submitted and not yet decided: waiting,
+	// and what the writer took from it but has not come to.
+	ops   int
+	bytes int64
+	// closed is why nothing more is taken, once it is not nil.
+	closed error
+
+	maxOps   int
+	maxBytes int64
+	// wake has room for one: the writer looks once however many call.
+	wake chan struct{}
+}
+
+func (q *queue) add(p *Pending, opened time.Time) error {
+	p.at = time.Since(opened)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.closed != nil:
+		return q.closed
+	case q.ops >= q.maxOps:
+		return notApplied(fmt.Errorf("%w: %d operations, the bound is %d", ErrOverloaded, q.ops, q.maxOps))
+	case q.bytes+p.size > q.maxBytes:
+		return notApplied(fmt.Errorf("%w: %d bytes, the bound is %d", ErrOverloaded, q.bytes, q.maxBytes))
+	}
+	q.ops++
+	q.bytes += p.size
+	q.waiting = append(q.waiting, p)
+	if len(q.waiting) == 1 {
+		q.signal()
+	}
+	return nil
+}
+
+func (q *queue) signal() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take hands over everything that waits, for an empty slice to go on with. It
+// reports false when nothing waits and nothing will.
+func (q *queue) take(empty []*Pending) (taken []*Pending, open bool) {
+	for {
+		q.mu.Lock()
+		if len(q.waiting) > 0 || q.closed != nil {
+			taken, q.waiting = q.waiting, empty
+			q.mu.Unlock()
+			return taken, len(taken) > 0
+		}
+		q.mu.Unlock()
+		<-q.wake
+	}
+}
+
+// decided gives room for as many operations and bytes again.
+func (q *queue) decided(ops int, bytes int64) {
+	q.mu.Lock()
+	q.ops -= ops
+	q.bytes -= bytes
+	q.mu.Unlock()
+}
+
+// close makes every later add return reason; the first reason stays.
+func (q *queue) close(reason error) {
+	q.mu.Lock()
+	if q.closed == nil {
+		q.closed = reason
+	}
+	q.mu.Unlock()
+	q.signal()
+}
+
+func (q *queue) len() (ops int, bytes int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.ops, q.bytes
+}
