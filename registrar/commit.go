@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/eaba02dc/registrar/ops"
 	"github.com/eaba02dc/registrar/registrar/store"
 	"github.com/eaba02dc/registrar/registry"
 )
@@ -80,6 +81,9 @@ func (r *Registrar) decide(waiting []*Pending) (b *batch, rest []*Pending) {
 	r.record.reset()
 	n, bytes := 0, int64(0)
 	for ; n < len(waiting) && len(b.pending) < r.options.MaxBatch && len(d.Rows()) < r.options.MaxBatchBytes; n++ {
+		if n%readAhead == 0 {
+			r.readAhead(waiting[n:min(n+readAhead, len(waiting))])
+		}
 		p := waiting[n]
 		waiting[n] = nil
 		bytes += p.size
@@ -97,6 +101,20 @@ func (r *Registrar) decide(waiting []*Pending) (b *batch, rest []*Pending) {
 	}
 	b.stage.decided = time.Since(start)
 	return b, waiting[n:]
+}
+
+// readAhead is how many operations the writer looks ahead for the agents that
+// they are about; 16 does as well, 256 worse.
+const readAhead = 64
+
+func (r *Registrar) readAhead(coming []*Pending) {
+	r.ids = r.ids[:0]
+	for _, p := range coming {
+		if t, ok := p.op.(ops.Targeted); ok {
+			r.ids = append(r.ids, t.Target())
+		}
+	}
+	r.draft.Expect(r.ids)
 }
 
 // try decides one operation.

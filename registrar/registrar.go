@@ -25,6 +25,7 @@ type Registrar struct {
 
 	// Only the writer uses these.
 	draft   *registry.Draft
+	ids     []registry.AgentID // for Expect
 	record  *recordWriter
 	decided durable // what the next batch is decided on; may not be durable yet
 

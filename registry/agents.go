@@ -56,8 +56,8 @@ func (t *agents) remove(place uint32, old *entry, edit uint64) {
 }
 
 func (t *agents) count(e *entry, n int) {
-	t.counts[e.status.State] += n
-	if e.status.Deactivated {
+	t.counts[e.status.state] += n
+	if e.status.deactivated {
 		t.deactivated += n
 	}
 }

@@ -41,12 +41,13 @@ func (c *checker) agent(e *entry) {
 	if err := e.id.Validate(); err != nil {
 		c.report("agent %q: %w", e.id, err)
 	}
-	if err := e.status.Validate(); err != nil {
+	s := e.status.unpack()
+	if err := s.Validate(); err != nil {
 		c.report("agent %q: %w", e.id, err)
 	} else {
-		c.counts[e.status.State]++
+		c.counts[s.State]++
 	}
-	if e.status.Deactivated {
+	if s.Deactivated {
 		c.deactivated++
 	}
 	if e.since > c.r.revision {

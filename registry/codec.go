@@ -91,92 +91,66 @@ func (b *buffer) row(v *row) []byte {
 	return b.Bytes[at:]
 }
 
-func (b *buffer) status(s *Status) {
+func (b *buffer) status(s *status) {
 	n := s.encodedLen()
 	b.Array(n)
 	for i := range n {
 		switch i {
 		case 0:
-			b.Uint(uint64(s.State))
+			b.Uint(uint64(s.state))
 		case 1:
-			b.Int(nanos(s.At))
+			b.Int(s.at)
 		case 2:
-			b.Bool(s.Deactivated)
+			b.Bool(s.deactivated)
 		case 3:
-			b.Uint(uint64(s.Drain.State))
+			b.Uint(uint64(s.drain))
 		case 4:
-			b.grace(s.Drain.MaxGrace)
+			if s.grace == nil {
+				b.Nil()
+			} else {
+				b.Int(int64(*s.grace))
+			}
 		case 5:
-			b.Bool(s.Drain.MarkGone)
+			b.Bool(s.markGone)
 		}
 	}
 }
 
-func (s *Status) encodedLen() int {
+func (s *status) encodedLen() int {
 	switch {
-	case s.Drain.MarkGone:
+	case s.markGone:
 		return 6
-	case s.Drain.MaxGrace != nil:
+	case s.grace != nil:
 		return 5
-	case s.Drain.State != 0:
+	case s.drain != 0:
 		return 4
-	case s.Deactivated:
+	case s.deactivated:
 		return 3
-	case !s.At.IsZero():
+	case s.at != 0:
 		return 2
 	}
 	return 1
 }
 
-func (b *buffer) grace(d *time.Duration) {
-	if d == nil {
-		b.Nil()
-		return
-	}
-	b.Int(int64(*d))
-}
-
-func (p *parser) status() (s Status) {
-	n := p.Array(6)
-	if n == 0 {
-		p.Fail("a status without a state")
-	}
-	for i := range n {
+func (p *parser) status() (s status) {
+	for i := range p.Array(6) {
 		switch i {
 		case 0:
-			s.State = State(p.Uint(uint64(Gone)))
+			s.state = State(p.Uint(uint64(Gone)))
 		case 1:
-			s.At = fromNanos(p.Int())
+			s.at = p.Int()
 		case 2:
-			s.Deactivated = p.Bool()
+			s.deactivated = p.Bool()
 		case 3:
-			s.Drain.State = DrainState(p.Uint(uint64(Drained)))
+			s.drain = DrainState(p.Uint(uint64(Drained)))
 		case 4:
 			if !p.Nil() {
-				d := time.Duration(p.Int())
-				s.Drain.MaxGrace = &d
+				grace := time.Duration(p.Int())
+				s.grace = &grace
 			}
 		case 5:
-			s.Drain.MarkGone = p.Bool()
+			s.markGone = p.Bool()
 		}
 	}
-	if p.Err() == nil && s.State < Admitted {
-		p.Fail("an agent without a state")
-	}
 	return s
-}
-
-// nanos is t in nanoseconds since 1970, and 0 for no time at all.
-func nanos(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixNano()
-}
-
-func fromNanos(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, n).UTC()
 }

@@ -25,6 +25,8 @@ type Draft struct {
 	changes int
 	// ownRows says that next.rows is the draft's own copy.
 	ownRows bool
+	// touched keeps the compiler from leaving out what Expect reads.
+	touched uint64
 }
 
 // undo takes back one change.

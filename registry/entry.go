@@ -17,16 +17,6 @@ type Status struct {
 	Drain Drain
 }
 
-func (s *Status) equal(o *Status) bool {
-	return s.State == o.State && s.Deactivated == o.Deactivated && s.At.Equal(o.At) &&
-		s.Drain.State == o.Drain.State && s.Drain.MarkGone == o.Drain.MarkGone &&
-		equalGrace(s.Drain.MaxGrace, o.Drain.MaxGrace)
-}
-
-func equalGrace(a, b *time.Duration) bool {
-	return a == b || a != nil && b != nil && *a == *b
-}
-
 // Entry is one agent as the registry holds it. It is a small value to be
 // passed around; it does not change.
 type Entry struct{ *entry }
@@ -35,20 +25,55 @@ type Entry struct{ *entry }
 type entry struct {
 	id     AgentID
 	info   string // what the agent says of itself, encoded; "" for nothing
-	status Status
 	since  uint64
-	share  sum    // of the digest
+	share  sum // of the digest
+	status status
 	hash   uint32 // of id, for the index
+}
+
+// status is a Status in a third of the space: there is one per agent.
+type status struct {
+	at          int64 // ns since 1970; 0 for no time
+	grace       *time.Duration
+	state       State
+	drain       DrainState
+	deactivated bool
+	markGone    bool
+}
+
+func (s *Status) pack() status {
+	p := status{
+		grace: s.Drain.MaxGrace, state: s.State, drain: s.Drain.State,
+		deactivated: s.Deactivated, markGone: s.Drain.MarkGone,
+	}
+	if !s.At.IsZero() {
+		p.at = s.At.UnixNano()
+	}
+	return p
+}
+
+func (p *status) unpack() Status {
+	s := Status{State: p.state, Deactivated: p.deactivated, Drain: Drain{p.drain, p.grace, p.markGone}}
+	if p.at != 0 {
+		s.At = time.Unix(0, p.at).UTC()
+	}
+	return s
+}
+
+func (p *status) equal(o *status) bool {
+	same := p.grace == o.grace || p.grace != nil && o.grace != nil && *p.grace == *o.grace
+	return same && p.at == o.at && p.state == o.state && p.drain == o.drain &&
+		p.deactivated == o.deactivated && p.markGone == o.markGone
 }
 
 // ID names the agent.
 func (e Entry) ID() AgentID { return e.id }
 
 // Status is what the cluster has decided about the agent.
-func (e Entry) Status() Status { return e.status }
+func (e Entry) Status() Status { return e.status.unpack() }
 
 // State is short for Status().State.
-func (e Entry) State() State { return e.status.State }
+func (e Entry) State() State { return e.status.state }
 
 // Since is the revision at which the agent came into its state.
 func (e Entry) Since() uint64 { return e.since }

@@ -44,18 +44,17 @@ func (d *Draft) put(id AgentID, info []byte, s Status) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	s.At = fromNanos(nanos(s.At)) // without a location or a monotonic reading
-	hash := hashID(id)
+	status, hash := s.pack(), hashID(id)
 	old, place := d.next.agents.find(id, hash)
 	if old == nil {
 		if err := id.Validate(); err != nil {
 			return err
 		}
-	} else if s.equal(&old.status) && (info == nil || string(info) == old.info) {
+	} else if status.equal(&old.status) && (info == nil || string(info) == old.info) {
 		return nil
 	}
-	e := &entry{status: s, since: d.next.revision, hash: hash}
-	if old != nil && old.status.State == s.State {
+	e := &entry{status: status, since: d.next.revision, hash: hash}
+	if old != nil && old.status.state == s.State {
 		e.since = old.since
 	}
 	if old != nil && info == nil {

@@ -71,7 +71,8 @@ func (d *Draft) redoAgent(key, body []byte, since uint64, share sum) error {
 	e := &entry{status: p.status(), since: since, share: share}
 	err := p.Err()
 	if err == nil {
-		err = e.status.Validate()
+		s := e.status.unpack()
+		err = s.Validate()
 	}
 	if err != nil {
 		return &CorruptError{Key: string(key), Err: err}

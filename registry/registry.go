@@ -45,7 +45,7 @@ func (r *Registry) Entry(id AgentID) (Entry, bool) {
 func (r *Registry) Entries(states ...State) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for e := range r.agents.slots.all() {
-			if (len(states) == 0 || slices.Contains(states, e.status.State)) && !yield(Entry{e}) {
+			if (len(states) == 0 || slices.Contains(states, e.status.state)) && !yield(Entry{e}) {
 				return
 			}
 		}
