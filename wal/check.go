@@ -1,0 +1,140 @@
+package wal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/eaba02dc/registrar/registrar/store"
+)
+
+// How bad a [Finding] is.
+const (
+	SeverityError   = "error"   // something is lost, damaged or inconsistent
+	SeverityWarning = "warning" // nothing is lost, but it should not be so
+)
+
+// Finding is something wrong in a store.
+type Finding struct {
+	Severity string `json:"severity"`
+	// Place says where: "witness", "record 12", "checkpoint 9", "store".
+	Place   string `json:"place"`
+	Problem string `json:"problem"`
+}
+
+// Check reads everything the store in dir holds, and reports what is wrong:
+// checksums, gaps, records that do not follow each other, checkpoints that
+// disagree with the records, the witness. It goes on after a finding where it
+// can. It never writes. The error is nil unless the check itself could not be
+// made, as in a directory without a store or one in use.
+func Check(ctx context.Context, dir string, o Options, report func(Finding)) error {
+	o.ReadOnly, o.AcceptLoss = true, false
+	l, err := Open(dir, o)
+	var lost *LostRecordsError
+	if errors.As(err, &lost) {
+		report(Finding{SeverityError, "witness", err.Error()})
+		o.AcceptLoss = true
+		l, err = Open(dir, o)
+	}
+	var corrupt *CorruptError
+	if errors.As(err, &corrupt) {
+		report(finding(corrupt))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = l.check(ctx, report)
+	return errors.Join(err, l.Close())
+}
+
+func finding(e *CorruptError) Finding {
+	if e.Seq == 0 {
+		return Finding{SeverityError, "store", e.Err.Error()}
+	}
+	return Finding{SeverityError, fmt.Sprintf("%s %d", e.Place, e.Seq), e.Err.Error()}
+}
+
+func (l *Log) check(ctx context.Context, report func(Finding)) error {
+	if err := l.checkWitness(report); err != nil {
+		return err
+	}
+	for _, p := range l.newestFirst() {
+		if err := l.checkPoint(ctx, p, report); err != nil {
+			return err
+		}
+	}
+	return l.checkRecords(ctx, report)
+}
+
+func (l *Log) checkWitness(report func(Finding)) error {
+	t, err := readWitness(l.o.FS, l.dir)
+	if err != nil {
+		return err
+	}
+	if len(t.badSlots) == 1 {
+		report(Finding{SeverityWarning, "witness", t.badSlots[0] + "; the other slot is good"})
+	}
+	return nil
+}
+
+func (l *Log) checkPoint(ctx context.Context, p point, report func(Finding)) error {
+	err := l.prove(ctx, p)
+	var corrupt *CorruptError
+	if errors.As(err, &corrupt) {
+		f := finding(corrupt)
+		f.Place = fmt.Sprintf("checkpoint %d", p.mark.Seq)
+		report(f)
+		return nil
+	}
+	return err
+}
+
+// checkRecords walks the records. After a finding the chain begins anew.
+func (l *Log) checkRecords(ctx context.Context, report func(Finding)) error {
+	points := map[uint64]store.Mark{}
+	for _, p := range l.newestFirst() {
+		if p.err == nil {
+			points[p.mark.Seq] = p.mark
+		}
+	}
+	c := chain{dir: l.dir, next: l.floor + 1}
+	c.known = l.floor == 0
+	for r, err := range l.rows(0, l.durable.Seq) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err == nil {
+			err = c.link(r)
+		}
+		if m, ok := points[r.Seq]; ok && err == nil && m != r.Mark {
+			err = c.corrupt(r.Seq, errors.New("the checkpoint that covers it says otherwise"))
+		}
+		if err == nil {
+			continue
+		}
+		var corrupt *CorruptError
+		if !errors.As(err, &corrupt) {
+			return err
+		}
+		report(finding(corrupt))
+		c = chain{dir: l.dir, next: r.Seq + 1}
+	}
+	return l.checkEnds(c, report)
+}
+
+// checkEnds looks for records missing where the checkpoints need them.
+func (l *Log) checkEnds(c chain, report func(Finding)) error {
+	if c.next <= l.durable.Seq && l.floor < l.durable.Seq {
+		report(finding(&CorruptError{Place: "record", Seq: c.next, Err: errMissing}))
+	}
+	for _, p := range l.newestFirst() {
+		if p.err == nil && p.mark.Seq >= l.floor {
+			return nil
+		}
+	}
+	if l.floor > 0 {
+		report(Finding{SeverityError, fmt.Sprintf("record %d", l.floor), "it and those before it are gone, and no checkpoint covers them"})
+	}
+	return nil
+}

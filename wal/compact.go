@@ -1,0 +1,245 @@
+package wal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/eaba02dc/registrar/registrar/store"
+)
+
+// Compact stores a checkpoint and lets go of what it makes dispensable: the
+// checkpoints before the newest two, and records up to keepAfter. Records
+// that the older of the two does not cover stay whatever keepAfter says, so
+// that a damaged checkpoint never costs anything.
+//
+// The chunks go into one table file, beside the log of appends, which is
+// synced and then becomes part of the store in one step. Between two chunks
+// the caller may pause as long as it likes. Two calls take turns.
+func (l *Log) Compact(ctx context.Context, covers store.Mark, chunks iter.Seq[[]byte], keepAfter uint64) error {
+	l.compacting.Lock()
+	defer l.compacting.Unlock()
+	if err := l.compact(ctx, covers, chunks, keepAfter); err != nil {
+		return fmt.Errorf("store checkpoint %d: %w", covers.Seq, err)
+	}
+	return nil
+}
+
+func (l *Log) compact(ctx context.Context, covers store.Mark, chunks iter.Seq[[]byte], keepAfter uint64) error {
+	there, err := l.checkCovers(covers)
+	if err != nil {
+		return err
+	}
+	if !there {
+		p, err := l.writeCheckpoint(ctx, covers, chunks)
+		if err != nil {
+			return err
+		}
+		l.mu.Lock()
+		l.points = append(l.points, p)
+		l.mu.Unlock()
+	}
+	return l.prune(keepAfter)
+}
+
+// checkCovers refuses a checkpoint of what is not durable or was covered
+// before. It reports whether this very checkpoint is there already.
+func (l *Log) checkCovers(covers store.Mark) (there bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.usable(); err != nil {
+		return false, err
+	}
+	if covers.Seq == 0 || covers.Seq > l.durable.Seq {
+		return false, fmt.Errorf("the last durable record is %d", l.durable.Seq)
+	}
+	if covers.Seq == l.durable.Seq && covers != l.durable {
+		return false, fmt.Errorf("it is %+v, the last record was %+v", covers, l.durable)
+	}
+	for _, p := range l.points {
+		switch {
+		case p.err == nil && p.mark == covers:
+			return true, nil
+		case p.mark.Seq >= covers.Seq && p.err == nil:
+			return false, fmt.Errorf("checkpoint %d is there already", p.mark.Seq)
+		}
+	}
+	return false, nil
+}
+
+func (l *Log) writeCheckpoint(ctx context.Context, covers store.Mark, chunks iter.Seq[[]byte]) (p point, err error) {
+	if err := l.dropDamaged(covers.Seq); err != nil {
+		return p, err
+	}
+	name := l.gate.PathJoin(l.dir, fileCheckpoint)
+	t, err := l.writeTable(ctx, name, covers, chunks)
+	if err == nil {
+		// The table is linked into Pebble's directory and its old name removed.
+		err = l.watch.run(func() error { return l.db.Ingest(ctx, []string{name}) })
+	}
+	if err != nil {
+		if l.watch.over() == nil {
+			err = errors.Join(err, removeIfThere(l.gate, name))
+		}
+		return p, err
+	}
+	return point{mark: covers, bytes: t.bytes}, nil
+}
+
+// writeTable makes a table file of the chunks and their trailer, and syncs it.
+func (l *Log) writeTable(ctx context.Context, name string, covers store.Mark, chunks iter.Seq[[]byte]) (trailer, error) {
+	file, err := l.gate.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return trailer{}, err
+	}
+	w := sstable.NewWriter(objstorageprovider.NewFileWritable(file), l.tableOptions())
+	t, err := l.fillTable(ctx, w, covers, chunks)
+	return t, errors.Join(err, w.Close())
+}
+
+func (l *Log) tableOptions() sstable.WriterOptions {
+	o := pebbleOptions(l.gate, l.watch)
+	o.EnsureDefaults()
+	return o.MakeWriterOptions(0, l.db.TableFormat())
+}
+
+func (l *Log) fillTable(ctx context.Context, w *sstable.Writer, covers store.Mark, chunks iter.Seq[[]byte]) (trailer, error) {
+	t := trailer{mark: covers}
+	var key, frame []byte
+	for data := range chunks {
+		if err := l.mayCompact(ctx); err != nil {
+			return t, err
+		}
+		if len(data) > MaxData {
+			return t, fmt.Errorf("chunk %d has %d bytes, more than the %d a chunk may hold", t.chunks, len(data), MaxData)
+		}
+		key = appendChunkKey(key[:0], covers.Seq, t.chunks)
+		frame = append(append(frame[:0], make([]byte, frameHeader)...), data...)
+		seal(key, frame, frameChunk)
+		if err := w.Set(key, frame); err != nil {
+			return t, err
+		}
+		t.add(data)
+	}
+	if err := l.mayCompact(ctx); err != nil {
+		return t, err
+	}
+	key = appendChunkKey(key[:0], covers.Seq, trailerNumber)
+	return t, w.Set(key, t.frame(key))
+}
+
+// mayCompact is asked between chunks: Close does not wait for a long checkpoint.
+func (l *Log) mayCompact(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.usable()
+}
+
+// dropDamaged makes room for a checkpoint where a damaged one is or was: rows
+// left over would become part of the new one.
+func (l *Log) dropDamaged(from uint64) error {
+	l.mu.Lock()
+	kept, drop := split(l.points, func(p point) bool { return p.mark.Seq < from })
+	l.mu.Unlock()
+	if len(drop) == 0 {
+		return nil
+	}
+	err := l.delete(func(b *pebble.Batch) error {
+		return b.DeleteRange(appendChunkKey(nil, from, 0), []byte{prefixCheckpoint + 1}, nil)
+	})
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.points = kept
+	l.mu.Unlock()
+	return nil
+}
+
+// prune lets go of all but the newest two good checkpoints, and of records.
+func (l *Log) prune(keepAfter uint64) error {
+	l.mu.Lock()
+	kept, drop := split(l.points, l.worthKeeping())
+	from, floor := l.floor, l.floor
+	if len(kept) == 2 {
+		floor = max(floor, min(keepAfter, kept[0].mark.Seq))
+	}
+	l.mu.Unlock()
+	if len(drop) == 0 && floor == from {
+		return nil
+	}
+	err := l.delete(func(b *pebble.Batch) error {
+		for _, p := range drop {
+			if err := b.DeleteRange(appendChunkKey(nil, p.mark.Seq, 0), appendChunkKey(nil, p.mark.Seq+1, 0), nil); err != nil {
+				return err
+			}
+		}
+		return b.DeleteRange(appendRecordKey(nil, from), appendRecordKey(nil, floor+1), nil)
+	})
+	if err != nil {
+		return fmt.Errorf("let go of records up to %d: %w", floor, err)
+	}
+	l.mu.Lock()
+	l.points, l.floor = kept, floor
+	l.mu.Unlock()
+	return nil
+}
+
+// worthKeeping picks the newest two checkpoints not known to be damaged.
+func (l *Log) worthKeeping() func(point) bool {
+	good := make([]uint64, 0, len(l.points))
+	for _, p := range l.points {
+		if p.err == nil {
+			good = append(good, p.mark.Seq)
+		}
+	}
+	if len(good) > 2 {
+		good = good[len(good)-2:]
+	}
+	return func(p point) bool { return p.err == nil && p.mark.Seq >= good[0] }
+}
+
+func split(points []point, keep func(point) bool) (kept, drop []point) {
+	for _, p := range points {
+		if keep(p) {
+			kept = append(kept, p)
+		} else {
+			drop = append(drop, p)
+		}
+	}
+	return kept, drop
+}
+
+// delete applies a batch of deletions, durably. Its failure is one of the
+// log that records go to, so it is the store's.
+func (l *Log) delete(fill func(*pebble.Batch) error) error {
+	err := l.watch.run(func() error {
+		b := l.db.NewBatch()
+		if err := fill(b); err != nil {
+			return err
+		}
+		if err := l.db.ApplyNoSyncWait(b, pebble.Sync); err != nil {
+			return err
+		}
+		if err := b.SyncWait(); err != nil {
+			return err
+		}
+		return b.Close()
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wrote = true
+	if err != nil {
+		l.failLocked(err)
+	}
+	return err
+}

@@ -1,0 +1,143 @@
+package wal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/uuid"
+
+	"github.com/eaba02dc/registrar/registrar/store"
+)
+
+// Create makes an empty store in dir, with a history of its own, and opens it
+// for writing. dir must be absent or empty, or what an interrupted Create
+// left; otherwise the error is [ErrExist] or [ErrForeign] and nothing was
+// touched. A crash leaves a store, or a directory in which Create can be
+// repeated: the file STORE, which makes it one, is written last.
+func Create(dir string, o Options) (*Log, error) {
+	o = o.withDefaults()
+	if o.ReadOnly {
+		return nil, fmt.Errorf("create store %s: %w", dir, store.ErrReadOnly)
+	}
+	if err := mayCreate(o.FS, dir); err != nil {
+		return nil, err
+	}
+	if err := makeDir(o.FS, dir); err != nil {
+		return nil, fmt.Errorf("create store %s: %w", dir, err)
+	}
+	held, err := lock(o.FS, dir, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := mayCreate(o.FS, dir); err != nil { // another process may have been faster
+		return nil, errors.Join(err, held.Close())
+	}
+	l := makeLog(dir, o, held, store.HistoryID(uuid.New()))
+	if err := l.create(); err != nil {
+		return nil, errors.Join(fmt.Errorf("create store %s: %w", dir, err), held.Close())
+	}
+	return l, nil
+}
+
+func makeLog(dir string, o Options, held io.Closer, history store.HistoryID) *Log {
+	l := &Log{dir: dir, o: o, log: o.Logger, lock: held, history: history, pending: map[*pending]struct{}{}}
+	l.watch = newWatch(dir, o.Logger)
+	l.idle.L = &l.mu
+	return l
+}
+
+func mayCreate(f vfs.FS, dir string) error {
+	s, err := survey(f, dir)
+	if err != nil {
+		return err
+	}
+	if s == stateStore {
+		return fmt.Errorf("create store %s: %w", dir, ErrExist)
+	}
+	return nil
+}
+
+// makeDir makes dir and what is missing above it, durably.
+func makeDir(f vfs.FS, dir string) error {
+	var above []string
+	for d := dir; ; d = f.PathDir(d) {
+		_, err := f.Stat(d)
+		if err == nil {
+			break
+		}
+		if !absent(err) {
+			return err
+		}
+		above = append(above, f.PathDir(d))
+	}
+	if err := f.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for _, d := range above {
+		if err := syncDir(f, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// create fills the directory. The order is what makes it safe to interrupt.
+func (l *Log) create() error {
+	f := l.o.FS
+	path := func(name string) string { return f.PathJoin(l.dir, name) }
+	// CREATING first: from here on what is in the directory is ours to clear.
+	if err := errors.Join(writeFile(f, path(fileCreating), nil), syncDir(f, l.dir)); err != nil {
+		return err
+	}
+	if err := errors.Join(f.RemoveAll(path(dirPebble)), f.MkdirAll(path(dirPebble), 0o700)); err != nil {
+		return err
+	}
+	if err := l.createPebble(path(dirPebble)); err != nil {
+		return err
+	}
+	if err := createWitness(f, l.dir, l.history, store.Mark{}); err != nil {
+		return err
+	}
+	if err := errors.Join(writeFile(f, path(fileStoreNew), storeText(l.history)), syncDir(f, l.dir)); err != nil {
+		return err
+	}
+	if err := errors.Join(f.Rename(path(fileStoreNew), path(fileStore)), syncDir(f, l.dir)); err != nil {
+		return err
+	}
+	// Opening again is not a formality: Pebble's first log of a new database
+	// is in an old format, in which damage looks like the log's end.
+	return l.open()
+}
+
+// createPebble makes the database and what the store says of itself in it.
+func (l *Log) createPebble(dir string) error {
+	l.gate = &gate{FS: l.o.FS}
+	o := pebbleOptions(l.gate, l.watch)
+	o.FormatMajorVersion = pebbleFormat
+	o.ErrorIfExists = true
+	err := l.watch.guard(func() error {
+		db, err := pebble.Open(dir, o)
+		if err != nil {
+			return err
+		}
+		return errors.Join(l.createMeta(db), db.Flush(), db.Close())
+	})
+	return errors.Join(err, l.gate.close())
+}
+
+func (l *Log) createMeta(db *pebble.DB) error {
+	b := db.NewBatch()
+	format := binary.LittleEndian.AppendUint32(nil, formatVersion)
+	err := errors.Join(b.Set(metaKey("format"), format, nil), b.Set(metaKey("history"), l.history[:], nil))
+	if err == nil {
+		err = db.ApplyNoSyncWait(b, pebble.Sync)
+	}
+	if err == nil {
+		err = b.SyncWait()
+	}
+	return err
+}

@@ -1,0 +1,86 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/eaba02dc/registrar/registrar/store"
+)
+
+// Why a directory was not opened; test with [errors.Is]. After any of them
+// the directory is byte for byte as it was.
+var (
+	// ErrNotExist: there is no store here: the directory is absent, empty, or
+	// an interrupted Create left it unfinished. The text says which.
+	ErrNotExist = errors.New("there is no store here")
+	// ErrExist: Create found a store.
+	ErrExist = errors.New("a store is already here")
+	// ErrForeign: the directory holds files, but no store.
+	ErrForeign = errors.New("this is not a store")
+	// ErrLocked: another process, or another Log of this one, has the store open.
+	ErrLocked = errors.New("the store is in use")
+	// ErrVersion: the store was written in a newer format than this program
+	// reads. It is not damaged: use a newer program.
+	ErrVersion = errors.New("the store has a newer format than this program reads")
+)
+
+// CorruptError says that bytes of the store are not what was once written.
+type CorruptError struct {
+	// Dir is the store's directory.
+	Dir string
+	// Place names what is damaged: "record", "checkpoint", "store".
+	Place string
+	// Seq is the record's number, or that of the last record the checkpoint
+	// covers; 0 when the damage is not in one of them.
+	Seq uint64
+	// Err is what is wrong with it.
+	Err error
+}
+
+func (e *CorruptError) Error() string {
+	if e.Seq == 0 {
+		return fmt.Sprintf("store %s is damaged: %v", e.Dir, e.Err)
+	}
+	return fmt.Sprintf("store %s: %s %d is damaged: %v", e.Dir, e.Place, e.Seq, e.Err)
+}
+
+// Unwrap returns what is wrong.
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+// LostRecordsError says that the store holds less than it, or its witness,
+// once proved durable: acknowledged operations may be gone. The disk or
+// someone with access to the files did that. Look for the missing files or a
+// backup first; [Options.AcceptLoss] opens what is left.
+type LostRecordsError struct {
+	// Dir is the store's directory.
+	Dir string
+	// From and To are the first and the last lost revision. To is 0 when
+	// nothing says how far the store once came.
+	From, To uint64
+	// Recovered is the place up to which the store can be read, Witnessed the
+	// place it once proved; zero when no witness can be read.
+	Recovered, Witnessed store.Mark
+	// Reason says how the loss was noticed.
+	Reason string
+}
+
+func (e *LostRecordsError) Error() string {
+	lost := fmt.Sprintf("everything after revision %d may be lost", e.From-1)
+	switch {
+	case e.To != 0 && e.From <= e.To:
+		lost = fmt.Sprintf("revisions %d to %d are lost", e.From, e.To)
+	case e.To != 0:
+		lost = fmt.Sprintf("what revision %d held is lost", e.To)
+	}
+	return fmt.Sprintf("store %s: %s: %s; look for the missing files or a backup before accepting the loss", e.Dir, lost, e.Reason)
+}
+
+// damaged tells damage from other trouble in an error of Pebble's.
+func damaged(dir string, err error) error {
+	if pebble.IsCorruptionError(err) {
+		return &CorruptError{Dir: dir, Place: "store", Err: err}
+	}
+	return err
+}

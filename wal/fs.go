@@ -1,0 +1,261 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// disk is the real file system: what is made in it belongs to its owner
+// alone, and a directory is locked without touching a file.
+type disk struct{ vfs.FS }
+
+func (d disk) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := d.FS.Create(name, c)
+	if err != nil {
+		return nil, err
+	}
+	return f, ownerOnly(f)
+}
+
+func (d disk) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	f, err := d.FS.OpenReadWrite(name, c, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return f, ownerOnly(f)
+}
+
+func ownerOnly(f vfs.File) error { return syscall.Fchmod(int(f.Fd()), 0o600) }
+
+func (disk) MkdirAll(dir string, _ os.FileMode) error { return os.MkdirAll(dir, 0o700) }
+
+// lockDir holds the directory until the Closer is closed, or by death of the
+// process. Any number of readers, or one writer. It works within a process as
+// it does between two.
+func (disk) lockDir(dir string, shared bool) (io.Closer, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	how := syscall.LOCK_EX
+	if shared {
+		how = syscall.LOCK_SH
+	}
+	if err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// writable fails if this process may not write in dir, without trying.
+func (disk) writable(dir string) error {
+	const write, search = 2, 1
+	if err := syscall.Access(dir, write|search); err != nil {
+		return &os.PathError{Op: "write in", Path: dir, Err: err}
+	}
+	return nil
+}
+
+// lock takes the store's lock.
+func lock(f vfs.FS, dir string, shared bool) (io.Closer, error) {
+	var held io.Closer
+	var err error
+	if d, ok := f.(disk); ok {
+		held, err = d.lockDir(dir, shared)
+	} else {
+		held, err = f.Lock(f.PathJoin(dir, fileLock))
+	}
+	if errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EACCES) {
+		return nil, fmt.Errorf("store %s: %w by another process or another part of this one", dir, ErrLocked)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock store %s: %w", dir, err)
+	}
+	return held, nil
+}
+
+// syncDir makes the names in dir durable.
+func syncDir(f vfs.FS, dir string) error {
+	d, err := f.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// gate stands between Pebble and the disk. A read-only gate lets nothing be
+// written. A gate that was shut parks whoever still wants to write, for good:
+// so that what Pebble left running cannot reach a store that was opened anew.
+type gate struct {
+	vfs.FS
+	readOnly bool
+
+	mu    sync.RWMutex // held for reading while something is being written
+	shut  bool
+	locks []io.Closer
+}
+
+var errReadOnly = errors.New("the store is open for reading only")
+
+func (g *gate) enter() error {
+	if g.readOnly {
+		return errReadOnly
+	}
+	g.mu.RLock()
+	if g.shut {
+		g.mu.RUnlock()
+		select {}
+	}
+	return nil
+}
+
+// close shuts the gate, waits for writes under way, and gives up Pebble's lock.
+func (g *gate) close() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = true
+	var err error
+	for _, l := range g.locks {
+		err = errors.Join(err, l.Close())
+	}
+	g.locks = nil
+	return err
+}
+
+func (g *gate) do(f func() error) error {
+	if err := g.enter(); err != nil {
+		return err
+	}
+	defer g.mu.RUnlock()
+	return f()
+}
+
+func (g *gate) file(open func() (vfs.File, error)) (vfs.File, error) {
+	if err := g.enter(); err != nil {
+		return nil, err
+	}
+	defer g.mu.RUnlock()
+	f, err := open()
+	if err != nil {
+		return nil, err
+	}
+	return &gateFile{f, g}, nil
+}
+
+func (g *gate) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	return g.file(func() (vfs.File, error) { return g.FS.Create(name, c) })
+}
+
+func (g *gate) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	return g.file(func() (vfs.File, error) { return g.FS.OpenReadWrite(name, c, opts...) })
+}
+
+func (g *gate) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	return g.file(func() (vfs.File, error) { return g.FS.ReuseForWrite(oldname, newname, c) })
+}
+
+func (g *gate) OpenDir(name string) (vfs.File, error) {
+	f, err := g.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &gateFile{f, g}, nil
+}
+
+func (g *gate) Link(oldname, newname string) error {
+	return g.do(func() error { return g.FS.Link(oldname, newname) })
+}
+
+func (g *gate) Remove(name string) error {
+	return g.do(func() error { return g.FS.Remove(name) })
+}
+
+func (g *gate) RemoveAll(name string) error {
+	return g.do(func() error { return g.FS.RemoveAll(name) })
+}
+
+func (g *gate) Rename(oldname, newname string) error {
+	return g.do(func() error { return g.FS.Rename(oldname, newname) })
+}
+
+func (g *gate) MkdirAll(dir string, perm os.FileMode) error {
+	return g.do(func() error { return g.FS.MkdirAll(dir, perm) })
+}
+
+// Lock takes Pebble's own lock, so that Pebble's tools keep out. A reader
+// does without: the file would be written, and the store's lock is held.
+func (g *gate) Lock(name string) (io.Closer, error) {
+	if g.readOnly {
+		return io.NopCloser(nil), nil
+	}
+	if err := g.enter(); err != nil {
+		return nil, err
+	}
+	l, err := g.FS.Lock(name)
+	g.mu.RUnlock()
+	if err != nil {
+		return nil, err
+	}
+	once := &closeOnce{Closer: l}
+	g.mu.Lock()
+	g.locks = append(g.locks, once)
+	g.mu.Unlock()
+	return once, nil
+}
+
+func (g *gate) Unwrap() vfs.FS { return g.FS }
+
+type closeOnce struct {
+	io.Closer
+	once sync.Once
+}
+
+func (c *closeOnce) Close() (err error) {
+	c.once.Do(func() { err = c.Closer.Close() })
+	return err
+}
+
+// gateFile is an open file behind a gate.
+type gateFile struct {
+	vfs.File
+	g *gate
+}
+
+func (f *gateFile) Write(p []byte) (n int, err error) {
+	if err := f.g.enter(); err != nil {
+		return 0, err
+	}
+	defer f.g.mu.RUnlock()
+	return f.File.Write(p)
+}
+
+func (f *gateFile) WriteAt(p []byte, off int64) (n int, err error) {
+	if err := f.g.enter(); err != nil {
+		return 0, err
+	}
+	defer f.g.mu.RUnlock()
+	return f.File.WriteAt(p, off)
+}
+
+func (f *gateFile) Preallocate(offset, length int64) error {
+	return f.g.do(func() error { return f.File.Preallocate(offset, length) })
+}
+
+func (f *gateFile) Sync() error { return f.g.do(f.File.Sync) }
+
+func (f *gateFile) SyncData() error { return f.g.do(f.File.SyncData) }
+
+func (f *gateFile) SyncTo(length int64) (full bool, err error) {
+	err = f.g.do(func() error { full, err = f.File.SyncTo(length); return err })
+	return full, err
+}
+
+// absent tells a file that is not there from other trouble.
+func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,267 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/eaba02dc/registrar/registrar/store"
+)
+
+// Log is a store in a directory. Make one with [Create], open it with [Open].
+//
+// Its methods may be called concurrently, but Append by one goroutine.
+type Log struct {
+	dir     string
+	o       Options
+	log     *slog.Logger
+	history store.HistoryID
+	gate    *gate
+	watch   *watch
+	db      *pebble.DB
+	lock    io.Closer
+	witness *witness // nil in a log for reading
+
+	compacting sync.Mutex // held by Compact, and by Close
+
+	mu       sync.Mutex
+	idle     sync.Cond             // signalled when readers falls to 0
+	readers  int                   // iterations under way; Pebble is not closed under them
+	last     store.Mark            // the last record appended
+	durable  store.Mark            // the last record known durable; what is read ends there
+	epoch    uint64                // the highest epoch seen
+	failed   uint64                // the first record that may not be durable, 0 for none
+	err      error                 // the first failure: nothing is appended after it
+	pending  map[*pending]struct{} // appended, and not yet known durable
+	points   []point               // checkpoints, oldest first
+	floor    uint64                // records up to here were let go
+	wrote    bool                  // there is something to flush
+	closed   bool
+	closeAll sync.Once
+	closeErr error
+}
+
+var _ store.Store = (*Log)(nil)
+
+// Identity returns the history and the highest epoch of any record,
+// checkpoint or witness in the store.
+func (l *Log) Identity() store.Identity {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return store.Identity{History: l.history, Epoch: l.epoch}
+}
+
+// Append queues r. It costs one copy of the data into Pebble's batch (and
+// Pebble's own two, into its log and its memtable), no allocation that grows
+// with the data once Pebble's batch pool is warm, and two small ones: what
+// the returned function holds. The disk gets the data and 53 bytes of frame,
+// and Pebble's 24 for the batch and the row. Records appended while a sync is
+// under way share the next one. With a negative WitnessEvery durable costs a second sync, of 4 KiB;
+// otherwise the witness takes one every few milliseconds, beside.
+//
+// Pebble makes an append wait while its memtables are full: when it cannot
+// flush as fast as it is written to, and while the disk is full.
+func (l *Log) Append(r store.Record) (durable func() error, err error) {
+	p := &pending{log: l, mark: r.Mark}
+	if err := l.admit(p, r); err != nil {
+		return nil, fmt.Errorf("append record %d: %w", r.Seq, err)
+	}
+	p.batch, p.err = l.apply(r)
+	return p.wait, nil
+}
+
+// admit takes r into the sequence, or refuses it before a byte is written.
+func (l *Log) admit(p *pending, r store.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.usable(); err != nil {
+		return err
+	}
+	switch {
+	case r.Seq != l.last.Seq+1:
+		return fmt.Errorf("the last record is %d", l.last.Seq)
+	case r.Epoch < l.epoch:
+		return fmt.Errorf("its epoch %d is over, the last is %d", r.Epoch, l.epoch)
+	case r.First != l.last.Revision+1 || r.Revision+1 < r.First:
+		return fmt.Errorf("its revisions %d to %d do not follow revision %d", r.First, r.Revision, l.last.Revision)
+	case len(r.Data) > MaxData:
+		return fmt.Errorf("its %d bytes are more than the %d a record may hold", len(r.Data), MaxData)
+	}
+	l.last, l.epoch, l.wrote = r.Mark, r.Epoch, true
+	l.pending[p] = struct{}{}
+	return nil
+}
+
+// usable says whether anything may still be written. l.mu is held.
+func (l *Log) usable() error {
+	switch {
+	case l.closed:
+		return store.ErrClosed
+	case l.o.ReadOnly:
+		return store.ErrReadOnly
+	case l.err != nil:
+		return fmt.Errorf("%w: the store failed before: %w", store.ErrNotWritten, l.err)
+	}
+	if err := l.watch.over(); err != nil {
+		return fmt.Errorf("%w: the storage engine gave up: %w", store.ErrNotWritten, err)
+	}
+	return nil
+}
+
+// apply hands r to Pebble. After an error of Pebble's the record may be in its
+// log all the same, so the error belongs to durable. Fatalf looks for this
+// function in the stack: do not inline.
+//
+//go:noinline
+func (l *Log) apply(r store.Record) (b *pebble.Batch, err error) {
+	defer l.watch.recover(&err)
+	b = l.db.NewBatch()
+	op := b.SetDeferred(recordKeyLen, recordFrameLen(r))
+	putRecord(op.Key, op.Value, r)
+	if err := op.Finish(); err != nil {
+		return b, err
+	}
+	// Not Commit(Sync): it can return nil after a sync that failed.
+	return b, l.db.ApplyNoSyncWait(b, pebble.Sync)
+}
+
+// pending is a record on its way to the disk.
+type pending struct {
+	log   *Log
+	mark  store.Mark
+	batch *pebble.Batch
+	once  sync.Once
+	err   error // of apply first, then the outcome
+}
+
+// wait returns the record's outcome. Close waits too, hence the once.
+func (p *pending) wait() error {
+	p.once.Do(func() {
+		if p.err == nil {
+			p.err = p.batch.SyncWait()
+		}
+		if p.err == nil {
+			p.err = p.batch.Close()
+		}
+		p.batch = nil
+		p.err = p.log.settle(p, p.err)
+	})
+	return p.err
+}
+
+// settle notes the outcome of a record's sync.
+func (l *Log) settle(p *pending, err error) error {
+	err = l.note(p, err)
+	if err == nil {
+		err = l.witness.advance(p.mark)
+	}
+	if err != nil {
+		return fmt.Errorf("make record %d durable, which is now unknown: %w", p.mark.Seq, err)
+	}
+	return nil
+}
+
+func (l *Log) note(p *pending, err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.pending, p)
+	if err != nil {
+		if l.failed == 0 || p.mark.Seq < l.failed {
+			l.failed = p.mark.Seq
+		}
+		l.failLocked(err)
+		return err
+	}
+	if l.failed != 0 && l.failed < p.mark.Seq {
+		return fmt.Errorf("record %d before it failed: %w", l.failed, l.err)
+	}
+	if p.mark.Seq > l.durable.Seq {
+		l.durable = p.mark
+	}
+	return nil
+}
+
+// fail makes every later append fail. A failed witness does so too: without
+// it records could vanish unseen, and the promise is that they cannot.
+func (l *Log) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failLocked(err)
+}
+
+func (l *Log) failLocked(err error) {
+	if l.err != nil {
+		return
+	}
+	l.err = err
+	l.log.Error("store failed; it takes no more records until it is opened afresh", "dir", l.dir, "err", err)
+}
+
+// Close waits for what was appended and for iterations under way, writes the
+// witness in full, flushes Pebble so that the next opening has nothing to
+// replay, and releases the directory. It must not be called from within an
+// iteration. Later calls return what the first returned.
+func (l *Log) Close() error {
+	l.closeAll.Do(func() {
+		if err := l.close(); err != nil {
+			l.closeErr = fmt.Errorf("close store %s: %w", l.dir, err)
+		}
+	})
+	return l.closeErr
+}
+
+func (l *Log) close() error {
+	for _, p := range l.refuse() {
+		_ = p.wait() // its caller gets the error
+	}
+	l.compacting.Lock() // Compact sees that the log is closed, and ends
+	defer l.compacting.Unlock()
+	l.awaitReaders()
+	var err error
+	if l.witness != nil {
+		err = l.witness.close()
+	}
+	err = errors.Join(err, l.closePebble())
+	return errors.Join(err, l.lock.Close())
+}
+
+// refuse lets nothing new begin, and returns what is under way.
+func (l *Log) refuse() []*pending {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	under := make([]*pending, 0, len(l.pending))
+	for p := range l.pending {
+		under = append(under, p)
+	}
+	return under
+}
+
+func (l *Log) awaitReaders() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.readers > 0 {
+		l.idle.Wait()
+	}
+}
+
+func (l *Log) closePebble() error {
+	l.mu.Lock()
+	flush := l.wrote && l.err == nil
+	l.mu.Unlock()
+	err := l.watch.run(func() error {
+		var err error
+		if flush {
+			err = l.db.Flush()
+		}
+		return errors.Join(err, l.db.Close())
+	})
+	if l.watch.over() != nil {
+		return errors.Join(err, l.gate.close())
+	}
+	return err
+}

@@ -1,0 +1,214 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/eaba02dc/registrar/registrar/store"
+)
+
+// Open opens the store in dir. It fails with [ErrNotExist], [ErrForeign],
+// [ErrLocked], [ErrVersion], [*CorruptError] or [*LostRecordsError], and then
+// every file in dir is as it was, even under a log that needs repair: the
+// store is first opened for reading and compared with its witness.
+func Open(dir string, o Options) (*Log, error) {
+	l, err := newLog(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.open(); err != nil {
+		return nil, errors.Join(err, l.lock.Close())
+	}
+	return l, nil
+}
+
+// newLog finds the store, locks it, and reads its file STORE.
+func newLog(dir string, o Options) (*Log, error) {
+	o = o.withDefaults()
+	s, err := survey(o.FS, dir)
+	if err != nil {
+		return nil, err
+	}
+	switch s {
+	case stateAbsent:
+		return nil, fmt.Errorf("open store %s: %w: the directory does not exist", dir, ErrNotExist)
+	case stateEmpty:
+		return nil, fmt.Errorf("open store %s: %w: the directory is empty", dir, ErrNotExist)
+	case stateUnfinished:
+		return nil, fmt.Errorf("open store %s: %w: its creation was interrupted; create it again", dir, ErrNotExist)
+	}
+	held, err := lock(o.FS, dir, o.ReadOnly)
+	if err != nil {
+		return nil, err
+	}
+	history, err := readStore(o.FS, dir)
+	if err != nil {
+		return nil, errors.Join(err, held.Close())
+	}
+	return makeLog(dir, o, held, history), nil
+}
+
+func (l *Log) open() error {
+	t, err := readWitness(l.o.FS, l.dir)
+	if err != nil {
+		return err
+	}
+	if err := l.openPebble(true); err != nil {
+		return err
+	}
+	err = l.load()
+	if err == nil {
+		err = l.compareAll(t)
+	}
+	if err != nil {
+		return errors.Join(err, l.db.Close())
+	}
+	if l.o.ReadOnly {
+		return nil
+	}
+	if err := l.db.Close(); err != nil {
+		return fmt.Errorf("open store %s: %w", l.dir, err)
+	}
+	return l.openForWriting(t)
+}
+
+// openForWriting goes on where reading left: all is proved, and may change now.
+func (l *Log) openForWriting(t testimony) error {
+	if d, ok := l.o.FS.(disk); ok {
+		if err := errors.Join(d.writable(l.dir), d.writable(d.PathJoin(l.dir, dirPebble))); err != nil {
+			return fmt.Errorf("open store %s: %w", l.dir, err)
+		}
+	}
+	if err := l.openPebble(false); err != nil {
+		return errors.Join(err, l.gate.close())
+	}
+	err := l.serve(t)
+	if err != nil {
+		err = errors.Join(err, l.closePebble())
+	}
+	return err
+}
+
+// serve clears away what a crash left behind and starts the witness.
+func (l *Log) serve(t testimony) error {
+	for _, name := range []string{fileCreating, fileStoreNew, fileCheckpoint, fileWitness + ".new"} {
+		if err := removeIfThere(l.gate, l.gate.PathJoin(l.dir, name)); err != nil {
+			return fmt.Errorf("open store %s: %w", l.dir, err)
+		}
+	}
+	w, err := openWitness(l.gate, l.dir, l.history, t, l.durable, l.o.WitnessEvery, l.fail)
+	l.witness = w
+	return err
+}
+
+func (l *Log) openPebble(readOnly bool) error {
+	l.gate = &gate{FS: l.o.FS, readOnly: readOnly}
+	o := pebbleOptions(l.gate, l.watch)
+	o.ReadOnly = readOnly
+	err := l.watch.guard(func() (err error) {
+		l.db, err = pebble.Open(l.gate.PathJoin(l.dir, dirPebble), o)
+		return err
+	})
+	if errors.Is(err, pebble.ErrDBDoesNotExist) {
+		err = &CorruptError{Dir: l.dir, Place: "store", Err: err}
+	}
+	if err != nil {
+		return fmt.Errorf("open store %s: %w", l.dir, damaged(l.dir, err))
+	}
+	return nil
+}
+
+// load learns where the log begins and ends.
+func (l *Log) load() error {
+	if err := l.meta(); err != nil {
+		return err
+	}
+	points, err := l.loadPoints()
+	if err != nil {
+		return err
+	}
+	last, err := l.lastRow()
+	if err != nil {
+		return err
+	}
+	first, err := l.firstRow()
+	if err != nil {
+		return err
+	}
+	end := last.Mark
+	for _, p := range points {
+		if p.err == nil && p.mark.Seq > end.Seq {
+			end = p.mark
+		}
+	}
+	l.points, l.last, l.durable, l.epoch = points, end, end, end.Epoch
+	l.floor = end.Seq
+	if first > 0 {
+		l.floor = first - 1
+	}
+	return nil
+}
+
+// compareAll compares what was loaded with the witness.
+func (l *Log) compareAll(t testimony) error {
+	lost, err := l.compare(t)
+	if err != nil || lost == nil {
+		return err
+	}
+	if !l.o.AcceptLoss {
+		return lost
+	}
+	l.log.Error("opened with records lost, as asked for", "dir", l.dir,
+		"from", lost.From, "to", lost.To, "recovered", lost.Recovered.Seq, "witnessed", lost.Witnessed.Seq, "reason", lost.Reason)
+	if t.readable() && t.history == l.history {
+		l.epoch = max(l.epoch, t.mark.Epoch) // a lost record's epoch is not given out again
+	}
+	return nil
+}
+
+// compare returns what the witness knows and the store does not.
+func (l *Log) compare(t testimony) (*LostRecordsError, error) {
+	e := &LostRecordsError{Dir: l.dir, From: l.durable.Revision + 1, Recovered: l.durable}
+	switch {
+	case t.absent:
+		e.Reason = "the file " + fileWitness + " is missing"
+		return e, nil
+	case !t.readable():
+		e.Reason = fmt.Sprintf("the file %s is damaged (%s; %s)", fileWitness, t.badSlots[0], t.badSlots[1])
+		return e, nil
+	case t.history != l.history:
+		e.Reason = fmt.Sprintf("the file %s is of history %s, the store of %s", fileWitness, t.history, l.history)
+		return e, nil
+	}
+	e.To, e.Witnessed = t.mark.Revision, t.mark
+	if t.mark.Seq > l.durable.Seq {
+		e.Reason = fmt.Sprintf("record %d was on disk, and the last that is there is %d", t.mark.Seq, l.durable.Seq)
+		return e, nil
+	}
+	return l.compareMark(t.mark, e)
+}
+
+// compareMark checks the place the witness names, unless it was let go.
+func (l *Log) compareMark(want store.Mark, e *LostRecordsError) (*LostRecordsError, error) {
+	got, known := l.markAt(want.Seq)
+	if !known && want.Seq > l.floor {
+		r, found, err := l.getRow(want.Seq)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			e.From, e.Reason = want.Revision, fmt.Sprintf("record %d was on disk and is missing", want.Seq)
+			return e, nil
+		}
+		got, known = r.Mark, true
+	}
+	if !known || got == want {
+		return nil, nil
+	}
+	e.From = want.Revision
+	e.Reason = fmt.Sprintf("record %d is not the one that was on disk (revision %d, count %d, digest %x; was %d, %d, %x)",
+		want.Seq, got.Revision, got.Count, got.Digest, want.Revision, want.Count, want.Digest)
+	return e, nil
+}

@@ -1,0 +1,74 @@
+package wal
+
+import (
+	"cmp"
+	"log/slog"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Options tunes a log. The zero value is ready for production.
+type Options struct {
+	// FS is the file system; nil means the disk. Tests hand in others.
+	FS vfs.FS
+	// ReadOnly opens without writing a byte. A log that was not closed is
+	// replayed in memory. Readers of one store do not exclude each other
+	// (they do on an FS of your own), a writer excludes them and they it.
+	ReadOnly bool
+	// WitnessEvery is the longest time in which acknowledged records can be
+	// lost to a lying disk unseen; 0 means 5 ms. The witness is then written
+	// at most that often, and in full whenever the log has nothing to do.
+	// Negative: it is written before each record is acknowledged; nothing can
+	// be lost unseen, and a single append takes nearly twice as long.
+	WitnessEvery time.Duration
+	// AcceptLoss opens a store that would fail with [LostRecordsError]; what
+	// is missing is logged. Opened for writing, the store forgets that it
+	// ever held more.
+	AcceptLoss bool
+	// Logger receives what an operator should know; nil means [slog.Default].
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.FS == nil {
+		o.FS = disk{vfs.Default}
+	}
+	o.WitnessEvery = cmp.Or(o.WitnessEvery, 5*time.Millisecond)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o
+}
+
+// pebbleFormat is Pebble's format for new stores. Opening never raises it: an
+// older store stays readable for the program that made it.
+const pebbleFormat = pebble.FormatValueSeparation
+
+const (
+	// A batch over half of it becomes a memtable of its own; 64 MiB would be
+	// faster under large agents, and six times slower to open after a crash.
+	memTableSize = 16 << 20
+	// Room for slow flushes: the third waiting memtable does not stop writers yet.
+	memTableStop = 4
+	cacheSize    = 1 << 20 // nothing is read in service
+	maxOpenFiles = 100
+)
+
+// pebbleOptions are the options of every opening; w is told what goes wrong.
+func pebbleOptions(fs vfs.FS, w *watch) *pebble.Options {
+	o := &pebble.Options{
+		FS: fs,
+		// Not pebbleFormat: a lower number than the store's own leaves it alone.
+		FormatMajorVersion:          pebble.FormatMinSupported,
+		MemTableSize:                memTableSize,
+		MemTableStopWritesThreshold: memTableStop,
+		CacheSize:                   cacheSize,
+		MaxOpenFiles:                maxOpenFiles,
+		Logger:                      w,
+		EventListener:               w.events(),
+	}
+	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
+	return o
+}

@@ -1,0 +1,139 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/eaba02dc/registrar/registrar/store"
+)
+
+// The names in a store's directory.
+const (
+	fileStore      = "STORE"
+	fileStoreNew   = "STORE.new"
+	fileWitness    = "WITNESS"
+	fileCreating   = "CREATING"
+	fileCheckpoint = "CHECKPOINT.new"
+	fileLock       = "LOCK" // only on file systems that cannot lock a directory
+	dirPebble      = "pebble"
+)
+
+// state is what a directory turns out to be.
+type state int
+
+const (
+	stateAbsent state = iota
+	stateEmpty
+	stateUnfinished // Create was interrupted: it may be repeated
+	stateStore
+)
+
+// survey says what dir is. It reads names only.
+func survey(f vfs.FS, dir string) (state, error) {
+	names, err := f.List(dir)
+	switch {
+	case absent(err):
+		return stateAbsent, nil
+	case errors.Is(err, syscall.ENOTDIR):
+		return 0, fmt.Errorf("%s: %w: it is a file, not a directory", dir, ErrForeign)
+	case err != nil:
+		return 0, fmt.Errorf("look into %s: %w", dir, err)
+	}
+	names = slices.DeleteFunc(names, func(n string) bool { return n == fileLock })
+	switch {
+	case slices.Contains(names, fileStore):
+		return stateStore, nil
+	case slices.Contains(names, fileCreating):
+		return stateUnfinished, onlyOurs(dir, names)
+	case len(names) == 0:
+		return stateEmpty, nil
+	case slices.Contains(names, fileWitness):
+		return 0, &CorruptError{Dir: dir, Place: "store", Err: fmt.Errorf("the file %s is missing", fileStore)}
+	}
+	return 0, fmt.Errorf("%s: %w: it holds %q", dir, ErrForeign, slices.Min(names))
+}
+
+// onlyOurs keeps Create from clearing away what it did not make.
+func onlyOurs(dir string, names []string) error {
+	for _, n := range names {
+		if !slices.Contains([]string{fileCreating, fileStoreNew, fileWitness, dirPebble}, n) {
+			return fmt.Errorf("%s: %w: an interrupted creation, and %q besides", dir, ErrForeign, n)
+		}
+	}
+	return nil
+}
+
+// The file STORE is text, so that whoever looks into the directory learns
+// what it is. Its last line is the CRC-32C of the lines before.
+const (
+	storeTitle  = "registrar store\n"
+	storeAdvice = "Leave this directory to regtool: a copy made while it is in use does not open.\n"
+)
+
+func storeText(h store.HistoryID) []byte {
+	s := fmt.Sprintf("%sformat %d\nhistory %x\n%s", storeTitle, formatVersion, h[:], storeAdvice)
+	return fmt.Appendf(nil, "%scrc %08x\n", s, crc32.Checksum([]byte(s), castagnoli))
+}
+
+// readStore reads the file STORE. The format number stands before everything
+// that another format may have changed.
+func readStore(f vfs.FS, dir string) (h store.HistoryID, err error) {
+	text, err := readFile(f, f.PathJoin(dir, fileStore), 4096)
+	if err != nil {
+		return h, fmt.Errorf("read %s of store %s: %w", fileStore, dir, err)
+	}
+	bad := func(err error) error {
+		return &CorruptError{Dir: dir, Place: "store", Err: fmt.Errorf("file %s: %w", fileStore, err)}
+	}
+	var format uint32
+	if _, err := fmt.Sscanf(string(text), storeTitle+"format %d\n", &format); err != nil {
+		return h, bad(errors.New("it does not begin as it should"))
+	}
+	if format > formatVersion {
+		return h, fmt.Errorf("store %s: %w: it has format %d, this program reads up to %d", dir, ErrVersion, format, formatVersion)
+	}
+	body, sum, ok := strings.Cut(string(text), "crc ")
+	if !ok || sum != fmt.Sprintf("%08x\n", crc32.Checksum([]byte(body), castagnoli)) {
+		return h, bad(errChecksum)
+	}
+	var id []byte
+	if _, err := fmt.Sscanf(body, storeTitle+"format %d\nhistory %x\n", &format, &id); err != nil || len(id) != len(h) {
+		return h, bad(errors.New("it names no history"))
+	}
+	return store.HistoryID(id), nil
+}
+
+// readFile reads a whole file of at most limit bytes.
+func readFile(f vfs.FS, name string, limit int64) ([]byte, error) {
+	file, err := f.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(file, limit))
+	return b, errors.Join(err, file.Close())
+}
+
+// writeFile makes a file durable; its name is so only after a syncDir.
+func writeFile(f vfs.FS, name string, b []byte) error {
+	file, err := f.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(b)
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+// removeIfThere removes a file that may be absent.
+func removeIfThere(f vfs.FS, name string) error {
+	if err := f.Remove(name); err != nil && !absent(err) {
+		return err
+	}
+	return nil
+}
