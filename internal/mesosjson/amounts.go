@@ -1,0 +1,138 @@
+package mesosjson
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/eaba02dc/registrar/registry"
+)
+
+// stateResources reads an agent's resources from the form of a state that says
+// most: lists of Resource messages (/slaves), amounts by role, or one sum for
+// all roles (before 1.0). It reports whether there was any.
+func stateResources(n *node) (list []registry.Resource, said bool) {
+	free, reserved := n.member("unreserved_resources_full"), n.member("reserved_resources_full")
+	if free != nil || reserved != nil {
+		n.pass("resources", "unreserved_resources", "reserved_resources")
+		list = resources(free)
+		for _, role := range reserved.fields() {
+			list = append(list, resources(role)...)
+		}
+		return list, true
+	}
+	free, reserved = n.member("unreserved_resources"), n.member("reserved_resources")
+	if free != nil || reserved != nil {
+		n.pass("resources")
+		list = amounts(free, "")
+		for _, role := range reserved.fields() {
+			list = append(list, amounts(role, role.key)...)
+		}
+		return list, true
+	}
+	total := n.member("resources")
+	return amounts(total, ""), total != nil
+}
+
+// amounts reads {"cpus":4.0,"ports":"[31000-32000]","disks":"{a, b}"}. A
+// master prints an amount of 0 for what an agent does not have.
+func amounts(n *node, role string) []registry.Resource {
+	var list []registry.Resource
+	for _, field := range n.fields() {
+		if strings.HasSuffix(field.key, "_revocable") {
+			continue // not taken, and so reported
+		}
+		r := registry.Resource{Name: field.key, Value: amount(field)}
+		if r.Value.Kind == registry.KindScalar && r.Value.Scalar == 0 {
+			continue
+		}
+		if role != "" {
+			r.Reservations = []registry.Reservation{{Role: role}}
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+func amount(n *node) registry.Value {
+	if n.kind != isString {
+		return registry.Scalar(n.float())
+	}
+	text := n.str()
+	if r, ok := parseRanges(text); ok {
+		return registry.Ranges(r...)
+	}
+	if s, ok := parseSet(text); ok {
+		return registry.Set(s...)
+	}
+	n.fail("%q is neither a number nor ranges nor a set", cut(text))
+	return registry.Value{}
+}
+
+// stateAttributes reads {"rack":"r12","level":3.0}. A string that looks like
+// ranges or a set is one: an agent's own command line is read that way too.
+func stateAttributes(n *node) []registry.Attribute {
+	var list []registry.Attribute
+	for _, field := range n.fields() {
+		list = append(list, registry.Attribute{Name: field.key, Value: attribute(field)})
+	}
+	return list
+}
+
+func attribute(n *node) registry.Value {
+	if n.kind != isString {
+		return registry.Scalar(n.float())
+	}
+	text := n.str()
+	if r, ok := parseRanges(text); ok && len(r) > 0 {
+		return registry.Ranges(r...)
+	}
+	if s, ok := parseSet(text); ok && len(s) > 0 {
+		return registry.Set(s...)
+	}
+	return registry.Text(text)
+}
+
+// parseRanges reads "[1-21, 23-5050]".
+func parseRanges(text string) ([]registry.Range, bool) {
+	inside, ok := inside(text, "[", "]")
+	if !ok {
+		return nil, false
+	}
+	var list []registry.Range
+	for _, item := range items(inside) {
+		begin, end, _ := strings.Cut(item, "-")
+		b, err := strconv.ParseUint(strings.TrimSpace(begin), 10, 64)
+		e, err2 := strconv.ParseUint(strings.TrimSpace(end), 10, 64)
+		if err != nil || err2 != nil || b > e {
+			return nil, false
+		}
+		list = append(list, registry.Range{Begin: b, End: e})
+	}
+	return list, true
+}
+
+// parseSet reads "{a, b}".
+func parseSet(text string) ([]string, bool) {
+	inside, ok := inside(text, "{", "}")
+	if !ok {
+		return nil, false
+	}
+	return items(inside), true
+}
+
+func inside(text, open, end string) (string, bool) {
+	text, opened := strings.CutPrefix(text, open)
+	text, ended := strings.CutSuffix(text, end)
+	return text, opened && ended
+}
+
+func items(list string) []string {
+	if strings.TrimSpace(list) == "" {
+		return nil
+	}
+	items := strings.Split(list, ",")
+	for i := range items {
+		items[i] = strings.TrimSpace(items[i])
+	}
+	return items
+}
