@@ -312,6 +312,8 @@ func (p *parser) labelMap() map[string]string {
 	n := p.Array(math.MaxInt32)
 	if n%2 != 0 {
 		p.Fail("a label without a value")
+	}
+	if n == 0 || p.Err() != nil {
 		return nil
 	}
 	m := make(map[string]string)
