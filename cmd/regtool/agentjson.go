@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/eaba02dc/registrar/registry"
@@ -82,8 +81,8 @@ type drainJSON struct {
 	MarkGone bool   `json:"mark_gone,omitzero"`
 }
 
-// toEntryJSON decodes the entry's agent; an error is a damaged entry.
-func toEntryJSON(e registry.Entry) (entryJSON, error) {
+// toEntryJSON takes the entry and its agent, decoded.
+func toEntryJSON(e registry.Entry, a registry.Agent) entryJSON {
 	s := e.Status()
 	out := entryJSON{
 		ID: string(e.ID()), State: s.State.String(), Since: e.Since(),
@@ -93,15 +92,10 @@ func toEntryJSON(e registry.Entry) (entryJSON, error) {
 		at := s.At.UTC()
 		out.At = &at
 	}
-	if !e.Known() {
-		return out, nil
+	if e.Known() {
+		out.Agent = toAgentJSON(a)
 	}
-	a, err := e.Agent()
-	if err != nil {
-		return out, fmt.Errorf("decode agent %q: %w", e.ID(), err)
-	}
-	out.Agent = toAgentJSON(a)
-	return out, nil
+	return out
 }
 
 func toDrainJSON(d registry.Drain) *drainJSON {

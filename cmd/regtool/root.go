@@ -20,6 +20,11 @@ const (
 // commands lists every command of the tool; each is made in a file of its own.
 func commands() []*cobra.Command {
 	return []*cobra.Command{
+		newInspectCommand(),
+		newApplyCommand(),
+		newCheckCommand(),
+		newDemoCommand(),
+		newDemoWriterCommand(),
 		newVersionCommand(),
 	}
 }
@@ -48,6 +53,13 @@ wrong, and 2 when it was called wrongly.`,
 	}
 	root.AddCommand(commands()...)
 	return root
+}
+
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("takes flags only, but was given %q", args[0])
+	}
+	return nil
 }
 
 // subcommandOnly refuses the arguments of a command that only holds others,

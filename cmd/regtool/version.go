@@ -1,10 +1,16 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"log/slog"
 	"runtime"
 	"runtime/debug"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/spf13/cobra"
+
+	"github.com/eaba02dc/registrar/wal"
 )
 
 // version is what the version command knows of the binary.
@@ -15,6 +21,10 @@ type version struct {
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 	Pebble   string `json:"pebble"`
+	// Format and PebbleFormat are those of the stores that this build makes;
+	// it reads all older ones.
+	Format       int `json:"format"`
+	PebbleFormat int `json:"pebble_format"`
 }
 
 func newVersionCommand() *cobra.Command {
@@ -25,12 +35,17 @@ func newVersionCommand() *cobra.Command {
 Pebble it was built with, and the formats it writes.`,
 		Example: `  regtool version
   regtool version --json`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 	}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		info, _ := debug.ReadBuildInfo()
 		v := versionOf(info)
+		made, err := formats()
+		if err != nil {
+			return err
+		}
+		v.Format, v.PebbleFormat = made.Format, made.PebbleFormat
 		if *asJSON {
 			return writeJSON(cmd.OutOrStdout(), v)
 		}
@@ -39,9 +54,20 @@ Pebble it was built with, and the formats it writes.`,
 			{"go", v.Go},
 			{"platform", v.Platform},
 			{"pebble", v.Pebble},
+			{"format", fmt.Sprintf("%d on Pebble format %d", v.Format, v.PebbleFormat)},
 		})
 	}
 	return cmd
+}
+
+// formats asks a store that is made in memory.
+func formats() (info wal.Info, err error) {
+	l, err := wal.Create("store", wal.Options{FS: vfs.NewMem(), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return info, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	return l.Info()
 }
 
 // versionOf reads what the linker left in the binary; info may be nil.

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eaba02dc/registrar/ops"
+	"github.com/eaba02dc/registrar/registrar"
+	"github.com/eaba02dc/registrar/registry"
+)
+
+func newApplyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "apply",
+		Short: "Apply one operation to a registry",
+		Long: `Apply makes one operation on a registry and prints what came of it: the
+revision, and whether anything changed. Who did it (the user of the operating
+system) and why (--reason) is logged with it.
+
+An operation that does not fit the state of the agent is refused: the reason is
+printed, nothing is written, and regtool exits with 1. Operations on a registry
+that a master has open go through that master.`,
+		Example: `  regtool apply admit --dir /var/lib/registry --id a1 --hostname host-1 --resource cpus=4 --reason "new rack"
+  regtool apply drain --dir /var/lib/registry --id a1 --grace 1h --reason "disk swap"
+  regtool apply gone --dir /var/lib/registry --id a1 --reason "burnt down"`,
+		Args: subcommandOnly,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return usagef("which operation? for example: regtool apply drain --dir DIR --id ID --reason TEXT")
+		},
+	}
+	cmd.AddCommand(agentOperations()...)
+	cmd.AddCommand(stateOperations()...)
+	return cmd
+}
+
+// decide makes the operation, given what the registry holds now. This process
+// is the only writer, so nothing comes between the look and the operation.
+type decide func(r *registry.Registry) (ops.Operation, error)
+
+// applyFlags are those of every operation.
+type applyFlags struct {
+	dir, reason *string
+	json        *bool
+}
+
+// newOperation makes the command of one operation. Its flags are set up
+// afterwards; prepare reads them, before the registry is opened.
+func newOperation(use, short, long, example string, prepare func(cmd *cobra.Command) (registry.AgentID, decide, error)) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: long, Args: noArguments,
+		Example: "  regtool apply " + use + " --dir /var/lib/registry " + example,
+	}
+	f := applyFlags{dir: dirFlag(cmd), json: jsonFlag(cmd)}
+	f.reason = cmd.Flags().String("reason", "", "why, for the log (required)")
+	cmd.MarkFlagRequired("reason")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		id, decide, err := prepare(cmd)
+		if err != nil {
+			return err
+		}
+		return f.apply(cmd, id, decide)
+	}
+	return cmd
+}
+
+// outcome is what apply prints.
+type outcome struct {
+	Operation string `json:"operation"`
+	ID        string `json:"id,omitempty"`
+	Changed   bool   `json:"changed"`
+	Revision  uint64 `json:"revision"`
+}
+
+func (f applyFlags) apply(cmd *cobra.Command, id registry.AgentID, decide decide) error {
+	r, err := openDir(cmd.Context(), *f.dir, logger(cmd))
+	if err != nil {
+		return err
+	}
+	result, err := applyOne(cmd, r, decide, *f.reason)
+	if err := errors.Join(err, r.Close()); err != nil {
+		return err
+	}
+	out := outcome{cmd.Name(), string(id), result.Changed, result.Revision}
+	if *f.json {
+		return writeJSON(cmd.OutOrStdout(), out)
+	}
+	return out.print(cmd)
+}
+
+func applyOne(cmd *cobra.Command, r *registrar.Registrar, decide decide, reason string) (registrar.Result, error) {
+	op, err := decide(r.Snapshot())
+	if err != nil {
+		return registrar.Result{}, err
+	}
+	result, err := r.Apply(cmd.Context(), registrar.Request{Operation: op, Principal: principal(), Reason: reason})
+	if errors.Is(err, registrar.ErrUnknown) {
+		return result, fmt.Errorf("%w; whether it was applied shows in: regtool inspect", err)
+	}
+	return result, err
+}
+
+func (o outcome) print(cmd *cobra.Command) error {
+	verdict := "unchanged"
+	if o.Changed {
+		verdict = "changed"
+	}
+	what := o.Operation
+	if o.ID != "" {
+		what += " " + harmless(o.ID)
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, revision %d\n", what, verdict, o.Revision)
+	return err
+}
+
+// principal names the user of the operating system, by number if it has no
+// name (as in a container).
+func principal() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return "uid " + strconv.Itoa(os.Getuid())
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eaba02dc/registrar/registrar"
+	"github.com/eaba02dc/registrar/registry"
+	"github.com/eaba02dc/registrar/wal"
+)
+
+func newCheckCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Check a registry for damage",
+		Long: `Check reads everything a registry's directory holds and lists what is wrong
+with it, each finding with its place: checksums, gaps between records, damaged
+checkpoints, a witness that knows of records which are not there, a content that
+does not amount to its digest and count, broken rules between entries, agents
+that do not decode.
+
+It never writes. It exits with 1 if it finds anything.`,
+		Example: `  regtool check --dir /var/lib/registry
+  regtool check --dir /var/lib/registry --json`,
+		Args: noArguments,
+	}
+	dir, asJSON := dirFlag(cmd), jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		v, err := checkDir(cmd.Context(), *dir)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			err = writeJSON(cmd.OutOrStdout(), v)
+		} else {
+			err = v.print(cmd)
+		}
+		if n := len(v.Findings); err == nil && n > 0 {
+			return fmt.Errorf("%s: %s; docs/regtool.md says what each means and how to go on", *dir, counted(n, "finding"))
+		}
+		return err
+	}
+	return cmd
+}
+
+// verdict is what check found.
+type verdict struct {
+	Sound    bool          `json:"sound"`
+	Findings []wal.Finding `json:"findings"`
+	// Revision, Entries and Digest are of the registry, if it could be read.
+	Revision uint64 `json:"revision,omitempty"`
+	Entries  uint64 `json:"entries,omitempty"`
+	Digest   string `json:"digest,omitempty"`
+}
+
+// checkDir looks for damage from the bytes upwards. The error is for what kept
+// it from looking, not for what it found.
+func checkDir(ctx context.Context, dir string) (*verdict, error) {
+	v := &verdict{Findings: []wal.Finding{}}
+	options := wal.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)} // the findings say it
+	if err := wal.Check(ctx, dir, options, v.add); err != nil {
+		return nil, err
+	}
+	options.AcceptLoss = true // what is left is looked at all the same
+	r, err := readDir(ctx, dir, options)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err == nil {
+		v.checkRegistry(r)
+	} else if !v.explains(err) {
+		v.damage("registry", err)
+	}
+	v.Sound = len(v.Findings) == 0
+	return v, nil
+}
+
+func (v *verdict) add(f wal.Finding) { v.Findings = append(v.Findings, f) }
+
+func (v *verdict) damage(place string, err error) {
+	v.add(wal.Finding{Severity: wal.SeverityError, Place: place, Problem: err.Error()})
+}
+
+// explains reports whether err is but a consequence of what was found already:
+// damage to the bytes. A registry that does not amount to what was written,
+// out of good bytes, is news.
+func (v *verdict) explains(err error) bool {
+	var corrupt *wal.CorruptError
+	return errors.As(err, &corrupt) && slices.ContainsFunc(v.Findings, func(f wal.Finding) bool {
+		return f.Severity == wal.SeverityError
+	})
+}
+
+func readDir(ctx context.Context, dir string, o wal.Options) (_ *registry.Registry, err error) {
+	l, err := wal.Open(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	r, _, err := registrar.Load(ctx, l)
+	return r, err
+}
+
+func (v *verdict) checkRegistry(r *registry.Registry) {
+	v.Revision, v.Entries, v.Digest = r.Revision(), r.Count(), r.Digest().String()
+	for _, err := range r.Check() {
+		v.damage("registry", err)
+	}
+	for e := range r.Entries() {
+		if _, err := e.Agent(); err != nil {
+			v.damage(fmt.Sprintf("agent %q", string(e.ID())), err)
+		}
+	}
+}
+
+func (v *verdict) print(cmd *cobra.Command) error {
+	if v.Sound {
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "sound: revision %d, %s, digest %s\n",
+			v.Revision, countedAs(v.Entries, "entry", "entries"), v.Digest)
+		return err
+	}
+	rows := make([][]string, len(v.Findings))
+	for i, f := range v.Findings {
+		rows[i] = []string{f.Severity, f.Place, f.Problem}
+	}
+	return writeRows(cmd.OutOrStdout(), []string{"SEVERITY", "PLACE", "PROBLEM"}, rows)
+}

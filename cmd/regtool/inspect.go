@@ -1,0 +1,57 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/eaba02dc/registrar/registry"
+)
+
+func newInspectCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "inspect",
+		Short: "Show what a registry holds",
+		Long: `Inspect shows what a registry holds. Without more words it shows the whole in
+short: who leads, how many agents are in each state, and what the store says
+of itself. "inspect agents", "inspect unreachable" and "inspect gone" list
+agents.
+
+It reads only, and proves what it reads by digest and count. It does not open
+a registry that another process has open.`,
+		Example: `  regtool inspect --dir /var/lib/registry
+  regtool inspect agents --dir /var/lib/registry --filter attr=rack:r12
+  regtool inspect gone --dir /var/lib/registry --json`,
+		Args: subcommandOnly,
+	}
+	inspectRegistry(cmd)
+	summary := &cobra.Command{
+		Use:   "registry",
+		Short: "Show the registry as a whole",
+		Long: `Inspect registry shows the registry as a whole: who leads, how many agents are
+in each state, revision and digest of the content, and the history, epoch,
+format and size of the store. It is what "inspect" alone does.`,
+		Example: `  regtool inspect registry --dir /var/lib/registry
+  regtool inspect registry --dir /var/lib/registry --json`,
+		Args: noArguments,
+	}
+	inspectRegistry(summary)
+	cmd.AddCommand(summary,
+		newInspectAgentsCommand("agents", registry.Admitted),
+		newInspectAgentsCommand("unreachable", registry.Unreachable),
+		newInspectAgentsCommand("gone", registry.Gone))
+	return cmd
+}
+
+func inspectRegistry(cmd *cobra.Command) {
+	dir, asJSON := dirFlag(cmd), jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, err := loadDir(cmd, *dir)
+		if err != nil {
+			return err
+		}
+		sum := summarize(s)
+		if *asJSON {
+			return writeJSON(cmd.OutOrStdout(), sum)
+		}
+		return writeFacts(cmd.OutOrStdout(), sum.facts())
+	}
+}
