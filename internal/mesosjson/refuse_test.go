@@ -67,32 +67,41 @@ func TestBadInputIsRefusedWithItsPlace(t *testing.T) {
 type endless struct {
 	begin io.Reader
 	byte  byte
+	read  int
 }
 
-func (e endless) Read(p []byte) (int, error) {
+func (e *endless) Read(p []byte) (int, error) {
 	if n, _ := e.begin.Read(p); n > 0 {
 		return n, nil
 	}
 	for i := range p {
 		p[i] = e.byte
 	}
+	e.read += len(p)
 	return len(p), nil
+}
+
+func after(begin string, then byte) *endless {
+	return &endless{begin: strings.NewReader(begin), byte: then}
 }
 
 func TestEndlessInputIsRefusedInBoundedMemory(t *testing.T) {
 	for name, c := range map[string]struct {
-		input endless
+		input *endless
 		want  string
 	}{
-		"string": {endless{strings.NewReader(`{"slaves": [{"id": "`), 'a'}, "one string or number is longer than"},
-		"number": {endless{strings.NewReader(`{"x": 1`), '1'}, "one string or number is longer than"},
-		"name":   {endless{strings.NewReader(`{"`), 'a'}, "one string or number is longer than"},
-		"spaces": {endless{strings.NewReader(`{`), ' '}, "one string or number is longer than"},
-		"depth":  {endless{strings.NewReader(`{"x": `), '['}, "more than 64 objects"},
+		"string": {after(`{"slaves": [{"id": "`, 'a'), "one string or number is longer than"},
+		"number": {after(`{"x": 1`, '1'), "one string or number is longer than"},
+		"name":   {after(`{"`, 'a'), "one string or number is longer than"},
+		"spaces": {after(`{`, ' '), "one string or number is longer than"},
+		"depth":  {after(`{"x": `, '['), "more than 64 objects"},
 	} {
 		_, err := mesosjson.Read(c.input, func(mesosjson.Entry) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error is %v, want %q", name, err, c.want)
+		}
+		if c.input.read > 8<<20 {
+			t.Errorf("%s: took %d bytes of one thing", name, c.input.read)
 		}
 	}
 }
