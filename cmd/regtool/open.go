@@ -26,7 +26,7 @@ type stored struct {
 func loadDir(cmd *cobra.Command, dir string) (_ *stored, err error) {
 	l, err := wal.Open(dir, wal.Options{ReadOnly: true, Logger: logger(cmd)})
 	if err != nil {
-		return nil, err
+		return nil, advise(dir, err)
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	info, err := l.Info()
@@ -35,7 +35,7 @@ func loadDir(cmd *cobra.Command, dir string) (_ *stored, err error) {
 	}
 	r, recovery, err := registrar.Load(cmd.Context(), l)
 	if err != nil {
-		return nil, fmt.Errorf("read the registry in %s: %w; regtool check --dir %[1]s says where it is damaged", dir, err)
+		return nil, advise(dir, fmt.Errorf("read the registry in %s: %w", dir, err))
 	}
 	return &stored{r, recovery, info}, nil
 }
@@ -44,13 +44,34 @@ func loadDir(cmd *cobra.Command, dir string) (_ *stored, err error) {
 func openDir(ctx context.Context, dir string, log *slog.Logger) (*registrar.Registrar, error) {
 	l, err := wal.Open(dir, wal.Options{Logger: log})
 	if err != nil {
-		return nil, err
+		return nil, advise(dir, err)
 	}
 	r, err := registrar.Open(ctx, l, registrar.Options{Logger: log})
 	if err != nil {
-		return nil, fmt.Errorf("recover the registry in %s: %w; regtool check --dir %[1]s says where it is damaged", dir, err)
+		return nil, advise(dir, fmt.Errorf("recover the registry in %s: %w", dir, err))
 	}
 	return r, nil
+}
+
+// advise adds to why a registry was not opened what to do next.
+func advise(dir string, err error) error {
+	var (
+		corrupt  *wal.CorruptError
+		lost     *wal.LostRecordsError
+		row      *registry.CorruptError
+		mismatch *registrar.MismatchError
+	)
+	switch {
+	case errors.Is(err, wal.ErrNotExist):
+		return fmt.Errorf("%w; regtool import --dir %s FILE makes one", err, dir)
+	case errors.Is(err, wal.ErrLocked):
+		return fmt.Errorf("%w; end the process that has it open, or go through it", err)
+	case errors.Is(err, wal.ErrVersion), errors.Is(err, registry.ErrVersion):
+		return fmt.Errorf("%w; use the regtool that wrote it, or a newer one", err)
+	case errors.As(err, &corrupt), errors.As(err, &lost), errors.As(err, &row), errors.As(err, &mismatch):
+		return fmt.Errorf("%w; regtool check --dir %s lists all that is wrong", err, dir)
+	}
+	return err
 }
 
 // logger tells the user of a command what the engine warns of.

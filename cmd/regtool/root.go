@@ -46,10 +46,8 @@ wrong, and 2 when it was called wrongly.`,
   regtool inspect --dir /var/lib/registry`,
 		SilenceErrors: true, // run prints them, in one form
 		SilenceUsage:  true,
-		// A distance of 2, cobra's default when it makes the suggestion itself.
-		SuggestionsMinimumDistance: 2,
-		Args:                       subcommandOnly,
-		RunE:                       func(cmd *cobra.Command, args []string) error { return cmd.Help() },
+		Args:          subcommandOnly,
+		RunE:          func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
 	root.AddCommand(commands()...)
 	return root
@@ -68,6 +66,7 @@ func subcommandOnly(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	cmd.SuggestionsMinimumDistance = 2 // cobra's default when it suggests by itself
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		return fmt.Errorf("unknown command %q: did you mean %s?", args[0], strings.Join(near, " or "))
 	}

@@ -1,24 +1,53 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
 )
 
-// writeJSON writes v for programs: one indented document and a line end.
-// Characters that a browser might trip over stay as they are; control
-// characters are escaped, as JSON demands.
+// writeJSON writes v for programs: one indented document and a line end. It may
+// end up on a terminal all the same, so what cannot be seen is escaped, also
+// where JSON does not demand it.
 func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(escapeJSON(text.Bytes()))
+	return err
+}
+
+// escapeJSON writes as \uXXXX whatever is not ASCII and cannot be seen. In JSON
+// such characters stand in strings only.
+func escapeJSON(text []byte) []byte {
+	hidden := func(r rune) bool { return r >= 0x7f && !unicode.IsPrint(r) }
+	if bytes.IndexFunc(text, hidden) < 0 {
+		return text
+	}
+	var out []byte
+	for _, r := range string(text) {
+		if !hidden(r) {
+			out = utf8.AppendRune(out, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			out = fmt.Appendf(out, `\u%04x`, unit)
+		}
+	}
+	return out
 }
 
 // fact is one line of a two-column list.

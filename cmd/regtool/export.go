@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eaba02dc/registrar/internal/mesosjson"
+	"github.com/eaba02dc/registrar/registry"
+)
+
+// exporters write a registry, by the name of the format.
+var exporters = map[string]func(io.Writer, *registry.Registry) error{
+	"mesos":  exportMesos,
+	"json":   exportJSON,
+	"ndjson": exportNDJSON,
+}
+
+func newExportCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Write a registry as JSON",
+		Long: `Export writes the whole registry to standard output:
+
+  json     one document: master, revision, digest and every agent with all that
+           is known of it, in the order in which they arrived
+  ndjson   the agents alone, each a document on a line of its own
+  mesos    what a Mesos master answers at /registrar(1)/registry; agents stand in
+           the order in which they came into their state
+
+The mesos form has no place for incarnations, labels and payloads, nor for what
+is known of agents that are unreachable or gone; an agent without a port gets
+Mesos's default, 5051. What import takes from such a form comes out the same.
+
+Export reads only. A registry that a master has open is exported through it.`,
+		Example: `  regtool export --dir /var/lib/registry --format mesos > registry.json
+  regtool export --dir /var/lib/registry --format ndjson | grep '"unreachable"'`,
+		Args: noArguments,
+	}
+	dir := dirFlag(cmd)
+	format := cmd.Flags().String("format", "json", "json, ndjson or mesos")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		export := exporters[*format]
+		if export == nil {
+			return usagef("--format %q: there are json, ndjson and mesos", *format)
+		}
+		r, err := loadDir(cmd, *dir)
+		if err != nil {
+			return err
+		}
+		if err := export(cmd.OutOrStdout(), r.Registry); err != nil {
+			return fmt.Errorf("export %s: %w", *dir, err)
+		}
+		return nil
+	}
+	return cmd
+}
+
+func exportMesos(w io.Writer, reg *registry.Registry) error {
+	if err := mesosjson.Write(w, reg); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// exportHead is what stands before the agents in the json format.
+type exportHead struct {
+	Master   *masterJSON `json:"master"` // null if nobody ever led
+	Revision uint64      `json:"revision"`
+	Digest   string      `json:"digest"`
+}
+
+// exportJSON writes one document, agent by agent.
+func exportJSON(w io.Writer, reg *registry.Registry) error {
+	head := exportHead{Revision: reg.Revision(), Digest: reg.Digest().String()}
+	if m, ok := reg.Master(); ok {
+		head.Master = toMasterJSON(m)
+	}
+	text, err := json.Marshal(head)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(w, 64<<10)
+	out.Write(text[:len(text)-1]) // without the closing brace
+	sep := ",\"agents\":[\n"
+	err = eachJSON(reg, func(line []byte) error {
+		out.WriteString(sep)
+		sep = ",\n"
+		_, err := out.Write(line)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if reg.Len(registry.Admitted)+reg.Len(registry.Unreachable)+reg.Len(registry.Gone) == 0 {
+		out.WriteString(sep)
+	}
+	out.WriteString("\n]}\n")
+	return out.Flush()
+}
+
+func exportNDJSON(w io.Writer, reg *registry.Registry) error {
+	out := bufio.NewWriterSize(w, 64<<10)
+	err := eachJSON(reg, func(line []byte) error {
+		out.Write(line)
+		return out.WriteByte('\n')
+	})
+	if err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// eachJSON calls each with the JSON of every agent.
+func eachJSON(reg *registry.Registry, each func([]byte) error) error {
+	for e := range reg.Entries() {
+		v, err := toEntryJSON(e)
+		if err != nil {
+			return err
+		}
+		line, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("agent %q: %w", e.ID(), err)
+		}
+		if err := each(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eaba02dc/registrar/internal/mesosjson"
+	"github.com/eaba02dc/registrar/registrar"
+	"github.com/eaba02dc/registrar/registry"
+	"github.com/eaba02dc/registrar/testdata/cluster"
+	"github.com/eaba02dc/registrar/wal"
+)
+
+func newImportCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "import {FILE|-|URL}",
+		Short: "Take over the agents of a Mesos cluster",
+		Long: `Import reads what a Mesos master answers about its agents and writes it down.
+What it is given shows in the content:
+
+  /registrar(1)/registry        everything, unreachable and gone agents too
+  /state, /state-summary        admitted agents; so does a state of any master
+  /slaves                       since 0.19
+  GET_AGENTS, GET_STATE,        answers of the operator API; of a stream of
+  SUBSCRIBED                    events, only the state that opens it
+
+The input, packed with gzip or not, is copied to a temporary file (in $TMPDIR)
+of up to 4 GiB and checked whole before anything is written. Where DIR holds no
+registry, a new one is made beside it and given its name at the end; after a
+crash there is nothing at DIR. In a registry that is there, every operation is
+tried out first: a single refusal, and nothing is written. A crash in the
+middle of writing is mended by importing the same input again.
+
+Agents that recovered_slaves lists count as admitted. An agent known here is
+brought to what the input says, and an import repeated changes nothing:
+
+  input        here           what happens
+  any          unknown        added as the input has it
+  admitted     admitted       what the agent says of itself is updated
+  admitted     unreachable    readmitted
+  unreachable  admitted       marked unreachable, at the time in the input
+  gone         not gone       marked gone, at the time in the input
+  any          gone           stays gone; reported
+
+A drain or deactivation is taken over, never taken back: where this registry is
+further, it stays, and that is reported. What the input has no way to say
+(incarnation, labels, payload; for some forms resources and the checkpoint
+flag) stays as it is. The master is written down where none is known.
+
+Fields that a registry has no place for are listed. With --strict they are an
+error and nothing is written.`,
+		Example: `  regtool import --dir /var/lib/registry http://master.example:5050/registrar(1)/registry
+  regtool import --dir /var/lib/registry --strict registry.json.gz
+  curl -s http://master.example:5050/state | regtool import --dir /var/lib/registry -`,
+		Args: cobra.ExactArgs(1),
+	}
+	dir, asJSON := dirFlag(cmd), jsonFlag(cmd)
+	strict := cmd.Flags().Bool("strict", false, "write nothing if a field cannot be kept")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		src, err := sourceOf(args[0], cmd.InOrStdin())
+		if err != nil {
+			return err
+		}
+		out, err := runImport(cmd, *dir, src, *strict)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return writeJSON(cmd.OutOrStdout(), out)
+		}
+		return out.print(cmd.OutOrStdout())
+	}
+	return cmd
+}
+
+// importShippedCluster imports the cluster that comes with the tool.
+func importShippedCluster(cmd *cobra.Command, dir string) error {
+	_, err := runImport(cmd, dir, source{"the shipped cluster", func(context.Context) (io.ReadCloser, error) {
+		return io.NopCloser(cluster.Registry()), nil
+	}}, false)
+	return err
+}
+
+// importer is one import.
+type importer struct {
+	dir     string
+	strict  bool
+	in      *spool
+	log     *slog.Logger
+	request registrar.Request
+	report  mesosjson.Report
+	count   map[verdict]int
+	changes uint64
+}
+
+func runImport(cmd *cobra.Command, dir string, src source, strict bool) (_ *importOutcome, err error) {
+	ctx := cmd.Context()
+	in, err := newSpool(ctx, src, func(what string, total int64) *progress {
+		return newProgress(cmd.ErrOrStderr(), what, total)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	im := &importer{
+		dir: dir, strict: strict, in: in, log: logger(cmd),
+		request: registrar.Request{Principal: principal(), Reason: importReason(src.name)},
+	}
+	here, err := loadDir(cmd, dir)
+	created := errors.Is(err, wal.ErrNotExist)
+	switch {
+	case created:
+		here = &stored{Registry: registry.New()}
+	case err != nil:
+		return nil, err
+	}
+	if err := im.rehearse(here.Registry); err != nil {
+		return nil, fmt.Errorf("import %s: %w; nothing was written", src.name, err)
+	}
+	end := here.Registry
+	switch {
+	case created:
+		end, err = im.build(ctx)
+	case im.changes > 0:
+		end, err = im.extend(ctx, here.Registry)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("import %s: %w%s", src.name, err, remedy(created))
+	}
+	return im.outcome(src.name, created, end), nil
+}
+
+// remedy says what to do about an import that broke off.
+func remedy(created bool) string {
+	if created {
+		return "; no registry was made"
+	}
+	return "; importing the same input again does the rest"
+}
+
+// importReason is what the log says of why; names of files are bytes without a
+// bound.
+func importReason(name string) string {
+	name = strings.ToValidUTF8(name, "\uFFFD")
+	if len(name) > 1000 {
+		name = strings.ToValidUTF8(name[:1000], "") + "…"
+	}
+	return "import " + name
+}
+
+// rehearse looks at the whole input and tries every operation out on a draft.
+// An error means that something would be refused, or lost against --strict.
+func (im *importer) rehearse(reg *registry.Registry) error {
+	dry := rehearse(reg)
+	report, err := walk(im.in, reg, dry.try)
+	if err != nil {
+		return err
+	}
+	if im.strict && len(report.NotKept) > 0 {
+		return notKeptError(report.NotKept)
+	}
+	im.report, im.count, im.changes = report, dry.count, dry.changes(reg)
+	return nil
+}
+
+func notKeptError(lost []mesosjson.Lost) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s cannot be kept:", countedAs(len(lost), "kind of field", "kinds of fields"))
+	for _, l := range lost {
+		fmt.Fprintf(&b, "\n\t%s", describeLost(l))
+	}
+	return errors.New(b.String())
+}
+
+func describeLost(l mesosjson.Lost) string {
+	text := fmt.Sprintf("%s (%s)", l.Path, counted(l.Count, "time"))
+	if l.Reason != "" {
+		text += ": " + l.Reason
+	}
+	return text
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+// Bounds on where an import comes from.
+const (
+	maxImport    = 4 << 30          // bytes of JSON, unpacked
+	maxConnect   = 10 * time.Second // to reach a master
+	maxAnswer    = time.Minute      // until it begins to answer
+	maxSilence   = time.Minute      // between two pieces of its answer
+	maxErrorBody = 200              // bytes of an error's text that are shown
+)
+
+// source is where an import comes from.
+type source struct {
+	// name is for people and for the log: without user, password and query of
+	// a URL, which may be secret.
+	name string
+	open func(ctx context.Context) (io.ReadCloser, error)
+}
+
+// sourceOf reads the command's argument: a URL, "-", or a file.
+func sourceOf(arg string, stdin io.Reader) (source, error) {
+	lower := strings.ToLower(arg)
+	switch {
+	case arg == "-":
+		return source{"standard input", func(context.Context) (io.ReadCloser, error) { return io.NopCloser(stdin), nil }}, nil
+	case strings.HasPrefix(lower, "http://"), strings.HasPrefix(lower, "https://"):
+		u, err := url.Parse(arg)
+		if err != nil {
+			return source{}, usagef("%v", err)
+		}
+		shown := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+		return source{shown.String(), func(ctx context.Context) (io.ReadCloser, error) { return fetch(ctx, u) }}, nil
+	}
+	return source{arg, func(context.Context) (io.ReadCloser, error) { return os.Open(arg) }}, nil
+}
+
+// fetch asks a master. Its redirect to the leading master is followed.
+func fetch(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
+	transport := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: maxConnect}).DialContext,
+		TLSHandshakeTimeout:   maxConnect,
+		ResponseHeaderTimeout: maxAnswer,
+		DisableKeepAlives:     true,
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	answer, err := (&http.Client{Transport: transport}).Do(req)
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	body := &impatient{answer.Body, ctx, cancel, time.AfterFunc(maxSilence, func() {
+		cancel(fmt.Errorf("nothing came for %v", maxSilence))
+	})}
+	if answer.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(body, maxErrorBody))
+		return nil, errors.Join(fmt.Errorf("the master answers %s: %s", answer.Status, strings.TrimSpace(string(text))), body.Close())
+	}
+	return body, nil
+}
+
+// impatient gives up when nothing comes for maxSilence; the answer as a whole
+// may take as long as it takes.
+type impatient struct {
+	io.ReadCloser
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+}
+
+func (i *impatient) Read(p []byte) (int, error) {
+	n, err := i.ReadCloser.Read(p)
+	i.timer.Reset(maxSilence)
+	if err != nil && err != io.EOF && i.ctx.Err() != nil {
+		err = context.Cause(i.ctx)
+	}
+	return n, err
+}
+
+func (i *impatient) Close() error {
+	i.timer.Stop()
+	defer i.cancel(nil)
+	return i.ReadCloser.Close()
+}
+
+// spool is a copy of the input, unpacked, that can be read more than once: all
+// of it is looked at before the first write.
+type spool struct {
+	file  *os.File
+	bytes int64
+	show  func(what string, total int64) *progress
+	bar   *progress
+}
+
+// newSpool copies what src holds into a temporary file, which has no name and
+// so is gone with the process.
+func newSpool(ctx context.Context, src source, show func(string, int64) *progress) (*spool, error) {
+	file, err := os.CreateTemp("", "regtool-import-")
+	if err != nil {
+		return nil, err
+	}
+	s := &spool{file: file, show: show}
+	if err := errors.Join(os.Remove(file.Name()), s.fill(ctx, src)); err != nil {
+		return nil, errors.Join(fmt.Errorf("read %s: %w", src.name, err), s.Close())
+	}
+	return s, nil
+}
+
+func (s *spool) fill(ctx context.Context, src source) (err error) {
+	in, err := src.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	unpacked, err := unpack(in)
+	if err != nil {
+		return err
+	}
+	bar := s.show("receiving", -1)
+	defer bar.Done()
+	s.bytes, err = io.Copy(s.file, &watched{io.LimitReader(unpacked, maxImport+1), ctx, bar})
+	if err == nil && s.bytes > maxImport {
+		err = fmt.Errorf("is longer than %d GiB", maxImport>>30)
+	}
+	return err
+}
+
+// unpack undoes gzip, told by its first bytes. What a server packed for the
+// transport alone, net/http has unpacked already.
+func unpack(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReaderSize(r, 64<<10)
+	if magic, _ := b.Peek(2); string(magic) != "\x1f\x8b" {
+		return b, nil
+	}
+	return gzip.NewReader(b)
+}
+
+// reader starts over at the beginning. The reader before it is no longer valid.
+func (s *spool) reader() (io.Reader, error) {
+	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	s.done()
+	s.bar = s.show("reading", s.bytes)
+	return &watched{bufio.NewReaderSize(s.file, 64<<10), context.Background(), s.bar}, nil
+}
+
+func (s *spool) done() {
+	if s.bar != nil {
+		s.bar.Done()
+	}
+}
+
+// Close frees the space.
+func (s *spool) Close() error {
+	s.done()
+	return s.file.Close()
+}
+
+// watched tells a progress bar what was read, and stops when ctx ends.
+type watched struct {
+	r   io.Reader
+	ctx context.Context
+	bar *progress
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	if w.ctx.Err() != nil {
+		return 0, context.Cause(w.ctx)
+	}
+	n, err := w.r.Read(p)
+	w.bar.Add(int64(n))
+	return n, err
+}

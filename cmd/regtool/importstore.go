@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/eaba02dc/registrar/registrar"
+	"github.com/eaba02dc/registrar/registry"
+	"github.com/eaba02dc/registrar/wal"
+)
+
+// importMark stands in the name of a store under construction, behind the name
+// it will have.
+const importMark = ".importing-"
+
+// build makes a new store of the input beside dir and, once it is whole and
+// closed, gives it the name dir. Whatever goes wrong, there is nothing at dir.
+func (im *importer) build(ctx context.Context) (end *registry.Registry, err error) {
+	dir := filepath.Clean(im.dir)
+	if err := clearLeftovers(dir, im.log); err != nil {
+		return nil, err
+	}
+	beside := dir + importMark + strings.ToLower(rand.Text()[:8])
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(beside))
+		}
+	}()
+	l, err := wal.Create(beside, wal.Options{Logger: im.log})
+	if err != nil {
+		return nil, err
+	}
+	r, err := registrar.Open(ctx, l, registrar.Options{Logger: im.log})
+	if err != nil {
+		return nil, err
+	}
+	if end, err = im.write(ctx, r, registry.New()); err != nil {
+		return nil, err
+	}
+	return end, moveStore(beside, dir)
+}
+
+// clearLeftovers removes what interrupted imports into dir left beside it, and
+// refuses while another import is at work there. It is taken out of the way
+// before it is removed: so either this process has the directory, or the one
+// that still finishes it.
+func clearLeftovers(dir string, log *slog.Logger) error {
+	left, err := filepath.Glob(globQuote(dir) + importMark + "*")
+	if err != nil {
+		return err
+	}
+	for _, path := range left {
+		l, err := wal.Open(path, wal.Options{ReadOnly: true, Logger: log})
+		if errors.Is(err, wal.ErrLocked) {
+			return fmt.Errorf("another import into %s is under way: %w", dir, err)
+		}
+		if err == nil {
+			if err := l.Close(); err != nil {
+				return err
+			}
+		}
+		aside := path + ".removed"
+		if err := os.Rename(path, aside); errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return fmt.Errorf("clear away an interrupted import: %w", err)
+		}
+		if err := os.RemoveAll(aside); err != nil {
+			return fmt.Errorf("clear away an interrupted import: %w", err)
+		}
+	}
+	return nil
+}
+
+// globQuote makes a path that stands for itself in a pattern.
+func globQuote(path string) string {
+	var b strings.Builder
+	for _, r := range path {
+		if strings.ContainsRune(`*?[\`, r) {
+			b.WriteRune('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// moveStore gives a closed store its name, durably. An empty directory of that
+// name makes room; anything else does not.
+func moveStore(from, to string) error {
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("make room for the new store: %w; what is there is no store: move it away", err)
+	}
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	parent, err := os.Open(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	return errors.Join(parent.Sync(), parent.Close())
+}
+
+// extend writes the input into the store in dir. It has been rehearsed on
+// seen; if the store has changed since, it is rehearsed again, now that nobody
+// else can write.
+func (im *importer) extend(ctx context.Context, seen *registry.Registry) (*registry.Registry, error) {
+	r, err := openDir(ctx, im.dir, im.log)
+	if err != nil {
+		return nil, err
+	}
+	reg := r.Snapshot()
+	if reg.Digest() != seen.Digest() {
+		if err := im.rehearse(reg); err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+	}
+	return im.write(ctx, r, reg)
+}
+
+// maxUnderway is how many operations of an import wait for the disk at once;
+// the engine takes four batches of this many.
+const maxUnderway = 4 * 4096
+
+// write submits every operation of the import, waits until all are durable,
+// and closes r. What the registry was before is reg.
+func (im *importer) write(ctx context.Context, r *registrar.Registrar, reg *registry.Registry) (*registry.Registry, error) {
+	w := writing{ctx: ctx, r: r, request: im.request}
+	_, err := walk(im.in, reg, w.submit)
+	for err == nil && len(w.underway) > 0 {
+		err = w.settle()
+	}
+	end := r.Snapshot()
+	if err := errors.Join(err, r.Close()); err != nil {
+		return nil, err
+	}
+	return end, nil
+}
+
+// writing keeps a bounded number of operations under way.
+type writing struct {
+	ctx      context.Context
+	r        *registrar.Registrar
+	request  registrar.Request // what all of them have in common
+	underway []*registrar.Pending
+}
+
+func (w *writing) submit(steps []step) error {
+	for _, s := range steps {
+		if s.op == nil {
+			continue
+		}
+		request := w.request
+		request.Operation = s.op
+		p, err := w.r.Submit(request)
+		if err != nil {
+			return err
+		}
+		w.underway = append(w.underway, p)
+	}
+	for len(w.underway) > maxUnderway {
+		if err := w.settle(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle waits for the oldest.
+func (w *writing) settle() error {
+	_, err := w.underway[0].Wait(w.ctx)
+	w.underway = w.underway[1:]
+	return err
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/eaba02dc/registrar/wal"
+)
+
+// call runs the tool in this process.
+func call(t *testing.T, ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, trouble bytes.Buffer
+	code = run(ctx, args, strings.NewReader(""), &out, &trouble)
+	return code, out.String(), trouble.String()
+}
+
+func newStore(t *testing.T) (dir string, open *wal.Log) {
+	t.Helper()
+	dir = t.TempDir() + "/registry"
+	l, err := wal.Create(dir, wal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return dir, l
+}
+
+func TestArgumentsDoNotReachTheTerminal(t *testing.T) {
+	code, _, stderr := call(t, t.Context(), "\x1b[2Jinspect")
+	if code != exitUsage || strings.ContainsRune(stderr, '\x1b') {
+		t.Errorf("exit code %d, stderr %q", code, stderr)
+	}
+	code, _, stderr = call(t, t.Context(), "check", "--dir", "no\x1b[2Jwhere")
+	if code != exitFailed || strings.ContainsRune(stderr, '\x1b') {
+		t.Errorf("exit code %d, stderr %q", code, stderr)
+	}
+}
+
+func TestRegistryInUseIsNotOpened(t *testing.T) {
+	dir, _ := newStore(t)
+	for _, args := range [][]string{
+		{"inspect"}, {"inspect", "agents"}, {"check"}, {"apply", "remove", "--id", "a1", "--reason", "test"},
+	} {
+		code, stdout, stderr := call(t, t.Context(), append(args, "--dir", dir)...)
+		if code != exitFailed || stdout != "" || !strings.Contains(stderr, dir) || !strings.Contains(stderr, wal.ErrLocked.Error()) {
+			t.Errorf("%v: exit code %d, stdout %q, stderr %q", args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestInterruptEndsACommand(t *testing.T) {
+	dir, l := newStore(t)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	code, _, stderr := call(t, ctx, "apply", "admit", "--dir", dir, "--id", "a1", "--reason", "test")
+	if code != exitFailed || !strings.Contains(stderr, "context canceled") {
+		t.Errorf("exit code %d, stderr %q", code, stderr)
+	}
+	code, stdout, stderr := call(t, t.Context(), "inspect", "--dir", dir)
+	if code != exitFine || !strings.Contains(stdout, "entries") {
+		t.Errorf("afterwards: exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
