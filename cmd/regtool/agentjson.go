@@ -81,8 +81,14 @@ type drainJSON struct {
 	MarkGone bool   `json:"mark_gone,omitzero"`
 }
 
-// toEntryJSON takes the entry and its agent, decoded.
-func toEntryJSON(e registry.Entry, a registry.Agent) entryJSON {
+// toEntryJSON decodes the entry's agent; an error is a damaged entry.
+func toEntryJSON(e registry.Entry) (entryJSON, error) {
+	a, err := e.Agent()
+	return entryAndAgentJSON(e, a), err
+}
+
+// entryAndAgentJSON is for those who have the agent decoded already.
+func entryAndAgentJSON(e registry.Entry, a registry.Agent) entryJSON {
 	s := e.Status()
 	out := entryJSON{
 		ID: string(e.ID()), State: s.State.String(), Since: e.Since(),

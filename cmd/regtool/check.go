@@ -31,16 +31,16 @@ It never writes. It exits with 1 if it finds anything.`,
 	}
 	dir, asJSON := dirFlag(cmd), jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		v, err := checkDir(cmd.Context(), *dir)
+		d, err := checkDir(cmd.Context(), *dir)
 		if err != nil {
 			return err
 		}
 		if *asJSON {
-			err = writeJSON(cmd.OutOrStdout(), v)
+			err = writeJSON(cmd.OutOrStdout(), d)
 		} else {
-			err = v.print(cmd)
+			err = d.print(cmd)
 		}
-		if n := len(v.Findings); err == nil && n > 0 {
+		if n := len(d.Findings); err == nil && n > 0 {
 			return fmt.Errorf("%s: %s; docs/regtool.md says what each means and how to go on", *dir, counted(n, "finding"))
 		}
 		return err
@@ -48,8 +48,8 @@ It never writes. It exits with 1 if it finds anything.`,
 	return cmd
 }
 
-// verdict is what check found.
-type verdict struct {
+// diagnosis is what check found.
+type diagnosis struct {
 	Sound    bool          `json:"sound"`
 	Findings []wal.Finding `json:"findings"`
 	// Revision, Entries and Digest are of the registry, if it could be read.
@@ -60,10 +60,10 @@ type verdict struct {
 
 // checkDir looks for damage from the bytes upwards. The error is for what kept
 // it from looking, not for what it found.
-func checkDir(ctx context.Context, dir string) (*verdict, error) {
-	v := &verdict{Findings: []wal.Finding{}}
+func checkDir(ctx context.Context, dir string) (*diagnosis, error) {
+	d := &diagnosis{Findings: []wal.Finding{}}
 	options := wal.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)} // the findings say it
-	if err := wal.Check(ctx, dir, options, v.add); err != nil {
+	if err := wal.Check(ctx, dir, options, d.add); err != nil {
 		return nil, err
 	}
 	options.AcceptLoss = true // what is left is looked at all the same
@@ -72,26 +72,26 @@ func checkDir(ctx context.Context, dir string) (*verdict, error) {
 		return nil, context.Cause(ctx)
 	}
 	if err == nil {
-		v.checkRegistry(r)
-	} else if !v.explains(err) {
-		v.damage("registry", err)
+		d.checkRegistry(r)
+	} else if !d.explains(err) {
+		d.damage("registry", err)
 	}
-	v.Sound = len(v.Findings) == 0
-	return v, nil
+	d.Sound = len(d.Findings) == 0
+	return d, nil
 }
 
-func (v *verdict) add(f wal.Finding) { v.Findings = append(v.Findings, f) }
+func (d *diagnosis) add(f wal.Finding) { d.Findings = append(d.Findings, f) }
 
-func (v *verdict) damage(place string, err error) {
-	v.add(wal.Finding{Severity: wal.SeverityError, Place: place, Problem: err.Error()})
+func (d *diagnosis) damage(place string, err error) {
+	d.add(wal.Finding{Severity: wal.SeverityError, Place: place, Problem: err.Error()})
 }
 
 // explains reports whether err is but a consequence of what was found already:
 // damage to the bytes. A registry that does not amount to what was written,
 // out of good bytes, is news.
-func (v *verdict) explains(err error) bool {
+func (d *diagnosis) explains(err error) bool {
 	var corrupt *wal.CorruptError
-	return errors.As(err, &corrupt) && slices.ContainsFunc(v.Findings, func(f wal.Finding) bool {
+	return errors.As(err, &corrupt) && slices.ContainsFunc(d.Findings, func(f wal.Finding) bool {
 		return f.Severity == wal.SeverityError
 	})
 }
@@ -106,26 +106,26 @@ func readDir(ctx context.Context, dir string, o wal.Options) (_ *registry.Regist
 	return r, err
 }
 
-func (v *verdict) checkRegistry(r *registry.Registry) {
-	v.Revision, v.Entries, v.Digest = r.Revision(), r.Count(), r.Digest().String()
+func (d *diagnosis) checkRegistry(r *registry.Registry) {
+	d.Revision, d.Entries, d.Digest = r.Revision(), r.Count(), r.Digest().String()
 	for _, err := range r.Check() {
-		v.damage("registry", err)
+		d.damage("registry", err)
 	}
 	for e := range r.Entries() {
 		if _, err := e.Agent(); err != nil {
-			v.damage(fmt.Sprintf("agent %q", string(e.ID())), err)
+			d.damage(fmt.Sprintf("agent %q", string(e.ID())), err)
 		}
 	}
 }
 
-func (v *verdict) print(cmd *cobra.Command) error {
-	if v.Sound {
+func (d *diagnosis) print(cmd *cobra.Command) error {
+	if d.Sound {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "sound: revision %d, %s, digest %s\n",
-			v.Revision, countedAs(v.Entries, "entry", "entries"), v.Digest)
+			d.Revision, countedAs(d.Entries, "entry", "entries"), d.Digest)
 		return err
 	}
-	rows := make([][]string, len(v.Findings))
-	for i, f := range v.Findings {
+	rows := make([][]string, len(d.Findings))
+	for i, f := range d.Findings {
 		rows[i] = []string{f.Severity, f.Place, f.Problem}
 	}
 	return writeRows(cmd.OutOrStdout(), []string{"SEVERITY", "PLACE", "PROBLEM"}, rows)

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eaba02dc/registrar/registry"
-	"github.com/eaba02dc/registrar/testdata/cluster"
 )
 
 const (
@@ -95,7 +94,7 @@ func (d *demo) say(step, format string, args ...any) {
 
 func (d *demo) importCluster() (*registry.Registry, error) {
 	start := time.Now()
-	if err := d.importShippedCluster(); err != nil {
+	if err := importShippedCluster(d.cmd, d.dir); err != nil {
 		return nil, err
 	}
 	took := time.Since(start)
@@ -106,16 +105,6 @@ func (d *demo) importCluster() (*registry.Registry, error) {
 	d.say("import", "a cluster of %d agents (%d admitted, %d unreachable, %d gone) in %v",
 		s.Count(), s.Len(registry.Admitted), s.Len(registry.Unreachable), s.Len(registry.Gone), short(took))
 	return s.Registry, nil
-}
-
-// importShippedCluster runs the import command on the cluster state that comes
-// with the tool.
-func (d *demo) importShippedCluster() error {
-	var trouble strings.Builder
-	if run(d.ctx, []string{"import", "--dir", d.dir, "-"}, cluster.Registry(), io.Discard, &trouble) != exitFine {
-		return fmt.Errorf("import the shipped cluster: %s", strings.TrimSpace(trouble.String()))
-	}
-	return nil
 }
 
 // killWriter starts the writer and kills it in the middle of its work. It

@@ -89,7 +89,7 @@ func pick(r *registry.Registry, state registry.State, id registry.AgentID, passe
 func writeFoundJSON(w io.Writer, picked []found) error {
 	entries := make([]entryJSON, len(picked))
 	for i, f := range picked {
-		entries[i] = toEntryJSON(f.Entry, f.agent)
+		entries[i] = entryAndAgentJSON(f.Entry, f.agent)
 	}
 	return writeJSON(w, entries)
 }

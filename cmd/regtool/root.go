@@ -20,7 +20,9 @@ const (
 // commands lists every command of the tool; each is made in a file of its own.
 func commands() []*cobra.Command {
 	return []*cobra.Command{
+		newImportCommand(),
 		newInspectCommand(),
+		newExportCommand(),
 		newApplyCommand(),
 		newCheckCommand(),
 		newDemoCommand(),
