@@ -102,8 +102,9 @@ func (d *demo) importCluster() (*registry.Registry, error) {
 	if err != nil {
 		return nil, err
 	}
+	admitted, unreachable, gone := s.Len(registry.Admitted), s.Len(registry.Unreachable), s.Len(registry.Gone)
 	d.say("import", "a cluster of %d agents (%d admitted, %d unreachable, %d gone) in %v",
-		s.Count(), s.Len(registry.Admitted), s.Len(registry.Unreachable), s.Len(registry.Gone), short(took))
+		admitted+unreachable+gone, admitted, unreachable, gone, short(took))
 	return s.Registry, nil
 }
 
@@ -218,7 +219,7 @@ Try next:
 // selfName is what the user types to run this program: "go run" builds it in
 // a directory of that name.
 func selfName() string {
-	if self, err := os.Executable(); err == nil && strings.Contains(self, "go-build") {
+	if strings.Contains(os.Args[0], "go-build") {
 		return "go run ./cmd/regtool"
 	}
 	return "regtool"

@@ -154,7 +154,7 @@ func (r recordsJSON) text() string {
 	if r.First > r.Last {
 		return "none"
 	}
-	return fmt.Sprintf("%d to %d, %d replayed after the checkpoint", r.First, r.Last, r.Replayed)
+	return fmt.Sprintf("%d to %d, of which %d are replayed", r.First, r.Last, r.Replayed)
 }
 
 func (s storeJSON) checkpoints() string {
