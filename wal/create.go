@@ -61,28 +61,31 @@ func mayCreate(f vfs.FS, dir string) error {
 	return nil
 }
 
-// makeDir makes dir and what is missing above it, durably.
+// makeDir makes dir and what is missing above it, each durable before the
+// next: what is found there later was made so, and is not synced again. Only
+// dir itself is, in case an earlier try failed in between.
 func makeDir(f vfs.FS, dir string) error {
-	var above []string
-	for d := dir; ; d = f.PathDir(d) {
-		_, err := f.Stat(d)
-		if err == nil {
-			break
+	parent := f.PathDir(dir)
+	_, err := f.Stat(dir)
+	made := absent(err)
+	if made {
+		if parent != dir {
+			if _, err := f.Stat(parent); absent(err) {
+				if err := makeDir(f, parent); err != nil {
+					return err
+				}
+			}
 		}
-		if !absent(err) {
-			return err
-		}
-		above = append(above, f.PathDir(d))
+		err = f.MkdirAll(dir, 0o700)
 	}
-	if err := f.MkdirAll(dir, 0o700); err != nil {
+	if err != nil {
 		return err
 	}
-	for _, d := range above {
-		if err := syncDir(f, d); err != nil {
-			return err
-		}
+	err = syncDir(f, parent)
+	if err != nil && made {
+		err = errors.Join(err, f.Remove(dir))
 	}
-	return nil
+	return err
 }
 
 // create fills the directory. The order is what makes it safe to interrupt.
@@ -115,16 +118,16 @@ func (l *Log) create() error {
 
 // createPebble makes the database and what the store says of itself in it.
 func (l *Log) createPebble(dir string) error {
-	l.gate = &gate{FS: l.o.FS}
+	l.gate = &gate{FS: l.o.FS, watch: l.watch}
 	o := pebbleOptions(l.gate, l.watch)
 	o.FormatMajorVersion = pebbleFormat
 	o.ErrorIfExists = true
-	err := l.watch.guard(func() error {
+	err := l.watch.run(func() error {
 		db, err := pebble.Open(dir, o)
 		if err != nil {
 			return err
 		}
-		return errors.Join(l.createMeta(db), db.Flush(), db.Close())
+		return errors.Join(l.createMeta(db), l.watch.flush(db), db.Close())
 	})
 	return errors.Join(err, l.gate.close())
 }

@@ -6,7 +6,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -96,6 +98,7 @@ func syncDir(f vfs.FS, dir string) error {
 type gate struct {
 	vfs.FS
 	readOnly bool
+	watch    *watch
 
 	mu    sync.RWMutex // held for reading while something is being written
 	shut  bool
@@ -137,7 +140,7 @@ func (g *gate) do(f func() error) error {
 	return f()
 }
 
-func (g *gate) file(open func() (vfs.File, error)) (vfs.File, error) {
+func (g *gate) file(name string, open func() (vfs.File, error)) (vfs.File, error) {
 	if err := g.enter(); err != nil {
 		return nil, err
 	}
@@ -146,19 +149,30 @@ func (g *gate) file(open func() (vfs.File, error)) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &gateFile{f, g}, nil
+	return &gateFile{File: f, g: g, log: strings.HasSuffix(name, ".log")}, nil
 }
 
+// Create makes a file. Pebble's marker files name another file, which it made
+// just before; it syncs the directory only after both. A crash may then keep
+// the marker and lose the file, unless the file system keeps their order:
+// sync in between.
 func (g *gate) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return g.file(func() (vfs.File, error) { return g.FS.Create(name, c) })
+	return g.file(name, func() (vfs.File, error) {
+		if strings.HasPrefix(g.FS.PathBase(name), "marker.") {
+			if err := syncDir(g.FS, g.FS.PathDir(name)); err != nil {
+				return nil, err
+			}
+		}
+		return g.FS.Create(name, c)
+	})
 }
 
 func (g *gate) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
-	return g.file(func() (vfs.File, error) { return g.FS.OpenReadWrite(name, c, opts...) })
+	return g.file(name, func() (vfs.File, error) { return g.FS.OpenReadWrite(name, c, opts...) })
 }
 
 func (g *gate) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return g.file(func() (vfs.File, error) { return g.FS.ReuseForWrite(oldname, newname, c) })
+	return g.file(newname, func() (vfs.File, error) { return g.FS.ReuseForWrite(oldname, newname, c) })
 }
 
 func (g *gate) OpenDir(name string) (vfs.File, error) {
@@ -166,7 +180,7 @@ func (g *gate) OpenDir(name string) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &gateFile{f, g}, nil
+	return &gateFile{File: f, g: g, pebbleDir: g.FS.PathBase(name) == dirPebble}, nil
 }
 
 func (g *gate) Link(oldname, newname string) error {
@@ -225,36 +239,61 @@ func (c *closeOnce) Close() (err error) {
 // gateFile is an open file behind a gate.
 type gateFile struct {
 	vfs.File
-	g *gate
+	g         *gate
+	log       bool // one of Pebble's log files
+	pebbleDir bool // the directory they are in
+	failed    atomic.Pointer[error]
+}
+
+// do passes the gate, and notes the first failure.
+func (f *gateFile) do(op func() error) error {
+	err := f.g.do(op)
+	if err != nil {
+		f.failed.CompareAndSwap(nil, &err)
+	}
+	return err
 }
 
 func (f *gateFile) Write(p []byte) (n int, err error) {
-	if err := f.g.enter(); err != nil {
-		return 0, err
-	}
-	defer f.g.mu.RUnlock()
-	return f.File.Write(p)
+	err = f.do(func() error { n, err = f.File.Write(p); return err })
+	return n, err
 }
 
 func (f *gateFile) WriteAt(p []byte, off int64) (n int, err error) {
-	if err := f.g.enter(); err != nil {
-		return 0, err
-	}
-	defer f.g.mu.RUnlock()
-	return f.File.WriteAt(p, off)
+	err = f.do(func() error { n, err = f.File.WriteAt(p, off); return err })
+	return n, err
 }
 
 func (f *gateFile) Preallocate(offset, length int64) error {
-	return f.g.do(func() error { return f.File.Preallocate(offset, length) })
+	return f.do(func() error { return f.File.Preallocate(offset, length) })
 }
 
-func (f *gateFile) Sync() error { return f.g.do(f.File.Sync) }
+// Sync parks whoever could not sync Pebble's directory: where that happens
+// under a marker file, Pebble panics, on whatever goroutine it is.
+func (f *gateFile) Sync() error {
+	err := f.do(f.File.Sync)
+	if err != nil && f.pebbleDir && !f.g.readOnly {
+		f.g.watch.park(fmt.Errorf("sync storage engine's directory: %w", err))
+	}
+	return err
+}
 
-func (f *gateFile) SyncData() error { return f.g.do(f.File.SyncData) }
+func (f *gateFile) SyncData() error { return f.do(f.File.SyncData) }
 
 func (f *gateFile) SyncTo(length int64) (full bool, err error) {
-	err = f.g.do(func() error { full, err = f.File.SyncTo(length); return err })
+	err = f.do(func() error { full, err = f.File.SyncTo(length); return err })
 	return full, err
+}
+
+// Close parks whoever closes a log file that could not be written. It is
+// Pebble's way to the next log file, where it would end the process (see
+// logCreated). All that waited for this file were told before.
+func (f *gateFile) Close() error {
+	err := f.File.Close()
+	if failed := f.failed.Load(); failed != nil && f.log {
+		f.g.watch.park(fmt.Errorf("log file could not be written: %w", *failed))
+	}
+	return err
 }
 
 // absent tells a file that is not there from other trouble.

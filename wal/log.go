@@ -24,9 +24,13 @@ type Log struct {
 	watch   *watch
 	db      *pebble.DB
 	lock    io.Closer
-	witness *witness // nil in a log for reading
+	// Both are nil in a log for reading.
+	witness  *witness
+	appender *appender
 
 	compacting sync.Mutex // held by Compact, and by Close
+
+	appending sync.Mutex // held by Append, and by Close
 
 	mu       sync.Mutex
 	idle     sync.Cond             // signalled when readers falls to 0
@@ -66,11 +70,13 @@ func (l *Log) Identity() store.Identity {
 // Pebble makes an append wait while its memtables are full: when it cannot
 // flush as fast as it is written to, and while the disk is full.
 func (l *Log) Append(r store.Record) (durable func() error, err error) {
+	l.appending.Lock()
+	defer l.appending.Unlock()
 	p := &pending{log: l, mark: r.Mark}
 	if err := l.admit(p, r); err != nil {
 		return nil, fmt.Errorf("append record %d: %w", r.Seq, err)
 	}
-	p.batch, p.err = l.apply(r)
+	p.batch, p.err = l.appender.apply(r)
 	return p.wait, nil
 }
 
@@ -110,23 +116,6 @@ func (l *Log) usable() error {
 		return fmt.Errorf("%w: the storage engine gave up: %w", store.ErrNotWritten, err)
 	}
 	return nil
-}
-
-// apply hands r to Pebble. After an error of Pebble's the record may be in its
-// log all the same, so the error belongs to durable. Fatalf looks for this
-// function in the stack: do not inline.
-//
-//go:noinline
-func (l *Log) apply(r store.Record) (b *pebble.Batch, err error) {
-	defer l.watch.recover(&err)
-	b = l.db.NewBatch()
-	op := b.SetDeferred(recordKeyLen, recordFrameLen(r))
-	putRecord(op.Key, op.Value, r)
-	if err := op.Finish(); err != nil {
-		return b, err
-	}
-	// Not Commit(Sync): it can return nil after a sync that failed.
-	return b, l.db.ApplyNoSyncWait(b, pebble.Sync)
 }
 
 // pending is a record on its way to the disk.
@@ -215,7 +204,10 @@ func (l *Log) Close() error {
 }
 
 func (l *Log) close() error {
-	for _, p := range l.refuse() {
+	l.refuse()
+	l.appending.Lock() // a last Append comes to its end
+	defer l.appending.Unlock()
+	for _, p := range l.underWay() {
 		_ = p.wait() // its caller gets the error
 	}
 	l.compacting.Lock() // Compact sees that the log is closed, and ends
@@ -223,17 +215,23 @@ func (l *Log) close() error {
 	l.awaitReaders()
 	var err error
 	if l.witness != nil {
+		l.appender.close()
 		err = l.witness.close()
 	}
 	err = errors.Join(err, l.closePebble())
 	return errors.Join(err, l.lock.Close())
 }
 
-// refuse lets nothing new begin, and returns what is under way.
-func (l *Log) refuse() []*pending {
+// refuse lets nothing new begin.
+func (l *Log) refuse() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
+}
+
+func (l *Log) underWay() []*pending {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	under := make([]*pending, 0, len(l.pending))
 	for p := range l.pending {
 		under = append(under, p)
@@ -256,7 +254,7 @@ func (l *Log) closePebble() error {
 	err := l.watch.run(func() error {
 		var err error
 		if flush {
-			err = l.db.Flush()
+			err = l.watch.flush(l.db)
 		}
 		return errors.Join(err, l.db.Close())
 	})

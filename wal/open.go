@@ -99,15 +99,19 @@ func (l *Log) serve(t testimony) error {
 		}
 	}
 	w, err := openWitness(l.gate, l.dir, l.history, t, l.durable, l.o.WitnessEvery, l.fail)
+	if err != nil {
+		return err
+	}
 	l.witness = w
-	return err
+	l.appender = startAppender(l)
+	return nil
 }
 
 func (l *Log) openPebble(readOnly bool) error {
-	l.gate = &gate{FS: l.o.FS, readOnly: readOnly}
+	l.gate = &gate{FS: l.o.FS, readOnly: readOnly, watch: l.watch}
 	o := pebbleOptions(l.gate, l.watch)
 	o.ReadOnly = readOnly
-	err := l.watch.guard(func() (err error) {
+	err := l.watch.run(func() (err error) {
 		l.db, err = pebble.Open(l.gate.PathJoin(l.dir, dirPebble), o)
 		return err
 	})

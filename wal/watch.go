@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,19 +11,22 @@ import (
 )
 
 // watch is Pebble's logger and event listener. What an operator would want to
-// know goes to his log; what ends Pebble ends the log.
+// know goes to his log; what ends Pebble ends the log. Pebble is called on
+// goroutines that may be lost: see run, and appender.
 type watch struct {
 	dir string
 	log *slog.Logger
 
+	background chan error    // the latest background error, unless taken
+	ended      chan struct{} // closed once Pebble must not be called again
+
 	mu     sync.Mutex
-	ended  chan struct{} // closed once Pebble must not be called again
-	reason error         // why; written before ended is closed
-	told   time.Time     // when a background error was last logged
+	reason error     // why; written before ended is closed
+	told   time.Time // when a background error was last logged
 }
 
 func newWatch(dir string, log *slog.Logger) *watch {
-	return &watch{dir: dir, log: log, ended: make(chan struct{})}
+	return &watch{dir: dir, log: log, background: make(chan error, 1), ended: make(chan struct{})}
 }
 
 // end notes that Pebble must not be called again.
@@ -50,13 +51,45 @@ func (w *watch) over() error {
 	}
 }
 
-// guard calls f, which calls Pebble, and turns a panic into an error. Fatalf
-// looks for it in the stack: do not inline.
-//
-//go:noinline
+// run calls f, which calls Pebble, on a goroutine of its own, and comes back
+// early if Pebble ends meanwhile: that goroutine may then be parked for good.
+func (w *watch) run(f func() error) error {
+	if err := w.over(); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- w.guard(f) }()
+	select {
+	case err := <-done:
+		return err
+	case <-w.ended:
+		return w.reason
+	}
+}
+
+// guard calls f and turns a panic into an error.
 func (w *watch) guard(f func() error) (err error) {
 	defer w.recover(&err)
 	return f()
+}
+
+// flush writes Pebble's memtable into a table. Pebble would try for ever; we
+// take the first error, since everything is in its log anyway.
+func (w *watch) flush(db *pebble.DB) error {
+	select {
+	case <-w.background: // an older one
+	default:
+	}
+	flushed, err := db.AsyncFlush()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-flushed:
+		return nil
+	case err := <-w.background:
+		return err
+	}
 }
 
 // recover turns a panic in a call of Pebble's into *err. A panic leaves
@@ -74,20 +107,11 @@ func (w *watch) recover(err *error) {
 	*err = cause
 }
 
-// run calls f as guard does, on another goroutine, and comes back early if
-// Pebble ends meanwhile: f may then never return.
-func (w *watch) run(f func() error) error {
-	if err := w.over(); err != nil {
-		return err
-	}
-	done := make(chan error, 1)
-	go func() { done <- w.guard(f) }()
-	select {
-	case err := <-done:
-		return err
-	case <-w.ended:
-		return w.reason
-	}
+// park ends Pebble and never returns. It is for places where Pebble is about
+// to do what nobody could recover from.
+func (w *watch) park(reason error) {
+	w.end(reason)
+	select {}
 }
 
 // Infof drops Pebble's account of its own work.
@@ -98,32 +122,9 @@ func (w *watch) Errorf(format string, args ...any) {
 	w.log.Error("storage engine reports an error", "dir", w.dir, "err", fmt.Sprintf(format, args...))
 }
 
-// Fatalf is called where Pebble cannot go on, and must not return: it would
-// go on. In a call of ours it panics, and guard makes an error of that. A
-// goroutine of Pebble's own is parked, because nobody could recover there.
-func (w *watch) Fatalf(format string, args ...any) {
-	err := fmt.Errorf(format, args...)
-	w.end(err)
-	if guarded() {
-		panic(err)
-	}
-	select {}
-}
-
-// guarded reports whether this goroutine is inside a call that recovers.
-func guarded() bool {
-	var pcs [256]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
-	for {
-		f, more := frames.Next()
-		if strings.HasSuffix(f.Function, "wal.(*watch).guard") || strings.HasSuffix(f.Function, "wal.(*Log).apply") {
-			return true
-		}
-		if !more {
-			return false
-		}
-	}
-}
+// Fatalf is called where Pebble cannot go on. It must not return, for Pebble
+// would go on, nor panic, for that could be a goroutine of Pebble's own.
+func (w *watch) Fatalf(format string, args ...any) { w.park(fmt.Errorf(format, args...)) }
 
 func (w *watch) events() *pebble.EventListener {
 	return &pebble.EventListener{
@@ -132,6 +133,7 @@ func (w *watch) events() *pebble.EventListener {
 		DataCorruption: func(i pebble.DataCorruptionInfo) {
 			w.log.Error("storage engine found damage", "dir", w.dir, "path", i.Path, "err", i.Details)
 		},
+		WALCreated: w.logCreated,
 		LowDiskSpace: func(i pebble.LowDiskSpaceInfo) {
 			w.log.Warn("disk space is running low", "dir", w.dir, "free", i.AvailBytes, "total", i.TotalBytes)
 		},
@@ -149,6 +151,10 @@ func (w *watch) backgroundError(err error) {
 	if errors.Is(err, pebble.ErrCancelledCompaction) {
 		return
 	}
+	select {
+	case w.background <- err:
+	default:
+	}
 	w.mu.Lock()
 	quiet := time.Since(w.told) < time.Second
 	if !quiet {
@@ -160,4 +166,13 @@ func (w *watch) backgroundError(err error) {
 		return
 	}
 	w.log.Error("storage engine could not write in the background and tries again", "dir", w.dir, "err", err)
+}
+
+// logCreated parks a goroutine that could not make Pebble's next log file: it
+// would panic with a lock released that it releases again on the way out, and
+// the Go runtime ends the process for that.
+func (w *watch) logCreated(i pebble.WALCreateInfo) {
+	if i.Err != nil {
+		w.park(fmt.Errorf("make log file %s: %w", i.Path, i.Err))
+	}
 }

@@ -1,0 +1,9 @@
+//go:build race
+
+package wal_test
+
+// The race detector makes everything ten times slower.
+const (
+	crashSeeds = 40
+	faultSeeds = 40
+)

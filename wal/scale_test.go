@@ -1,0 +1,8 @@
+//go:build !race
+
+package wal_test
+
+const (
+	crashSeeds = 300
+	faultSeeds = 300
+)
