@@ -1,0 +1,296 @@
+package wal_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/eaba02dc/registrar/internal/storetest"
+	"github.com/eaba02dc/registrar/registrar/store"
+	"github.com/eaba02dc/registrar/wal"
+)
+
+// tree describes everything under dir, its own entry too: names, modes,
+// lengths, times of change, contents.
+func tree(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		i, err := d.Info()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%s %v %d %v", path, i.Mode(), i.Size(), i.ModTime().UnixNano())
+		// Reading LOCK would give up the lock that this process holds on it.
+		if i.Mode().IsRegular() && d.Name() != "LOCK" {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&b, " %08x", crc32.ChecksumIEEE(data))
+		}
+		b.WriteByte('\n')
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// fill creates a store of n records and closes it.
+func fill(t *testing.T, dir string, n uint64) {
+	t.Helper()
+	l, err := wal.Create(dir, wal.Options{Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendTo(t, l, 1, n)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func appendTo(t *testing.T, l *wal.Log, from, to uint64) {
+	t.Helper()
+	for seq := from; seq <= to; seq++ {
+		durable, err := l.Append(storetest.Rec(seq, 1, 700))
+		if err == nil {
+			err = durable()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestARefusalLeavesEverythingAsItWas(t *testing.T) {
+	ok := error(nil)
+	for name, c := range map[string]struct {
+		prepare      func(t *testing.T, dir string)
+		open, create error
+		text         string // in the text of open's error
+	}{
+		"absent":      {func(*testing.T, string) {}, wal.ErrNotExist, ok, "does not exist"},
+		"empty":       {func(t *testing.T, dir string) { mkdir(t, dir) }, wal.ErrNotExist, ok, "is empty"},
+		"a store":     {func(t *testing.T, dir string) { fill(t, dir, 3) }, ok, wal.ErrExist, ""},
+		"a file":      {func(t *testing.T, dir string) { write(t, dir, "x") }, wal.ErrForeign, wal.ErrForeign, "it is a file"},
+		"foreign":     {func(t *testing.T, dir string) { mkdir(t, dir); write(t, dir+"/notes", "x") }, wal.ErrForeign, wal.ErrForeign, `"notes"`},
+		"interrupted": {func(t *testing.T, dir string) { mkdir(t, dir); write(t, dir+"/CREATING", "") }, wal.ErrNotExist, ok, "interrupted"},
+		"interrupted and foreign": {func(t *testing.T, dir string) {
+			mkdir(t, dir)
+			write(t, dir+"/CREATING", "")
+			write(t, dir+"/notes", "x")
+		}, wal.ErrForeign, wal.ErrForeign, `"notes"`},
+		"newer": {func(t *testing.T, dir string) {
+			fill(t, dir, 3)
+			write(t, dir+"/STORE", "registrar store\nformat 2\nwho knows what\n")
+		}, wal.ErrVersion, wal.ErrExist, "it has format 2, this program reads up to 1"},
+		"damaged STORE": {func(t *testing.T, dir string) {
+			fill(t, dir, 3)
+			write(t, dir+"/STORE", "registrar store\nformat 1\nhistory 00\n")
+		}, new(wal.CorruptError), wal.ErrExist, "STORE"},
+		"missing STORE": {func(t *testing.T, dir string) {
+			fill(t, dir, 3)
+			remove(t, dir+"/STORE")
+		}, new(wal.CorruptError), new(wal.CorruptError), "STORE is missing"},
+		"missing WITNESS": {func(t *testing.T, dir string) {
+			fill(t, dir, 3)
+			remove(t, dir+"/WITNESS")
+		}, new(wal.LostRecordsError), wal.ErrExist, "everything after revision 3 may be lost"},
+		"missing database": {func(t *testing.T, dir string) {
+			fill(t, dir, 3)
+			if err := os.RemoveAll(dir + "/pebble"); err != nil {
+				t.Fatal(err)
+			}
+		}, errAny, wal.ErrExist, "pebble"},
+		"missing table": {func(t *testing.T, dir string) {
+			fill(t, dir, 3)
+			tables, err := filepath.Glob(dir + "/pebble/*.sst")
+			if err != nil || len(tables) == 0 {
+				t.Fatalf("%d tables, %v", len(tables), err)
+			}
+			remove(t, tables[len(tables)-1])
+		}, errAny, wal.ErrExist, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "store")
+			c.prepare(t, dir)
+			before := tree(t, filepath.Dir(dir))
+			for _, readOnly := range []bool{true, false} {
+				l, err := wal.Open(dir, wal.Options{Logger: quiet, ReadOnly: readOnly})
+				if !isError(err, c.open) {
+					t.Fatalf("open: got error %v, want %v", err, c.open)
+				}
+				if err == nil && !readOnly {
+					before = tree(t, filepath.Dir(dir)) // it may write
+				}
+				if l != nil && errors.Join(err, l.Close()) != nil {
+					t.Fatal("close failed")
+				} else if l == nil && !strings.Contains(err.Error(), c.text) {
+					t.Fatalf("open: error %q does not say %q", err, c.text)
+				}
+				if after := tree(t, filepath.Dir(dir)); c.open != nil && after != before {
+					t.Fatalf("opening changed the directory:\n%s\nwas\n%s", after, before)
+				}
+			}
+			before = tree(t, filepath.Dir(dir))
+			l, err := wal.Create(dir, wal.Options{Logger: quiet})
+			if !isError(err, c.create) {
+				t.Fatalf("create: got error %v, want %v", err, c.create)
+			}
+			if after := tree(t, filepath.Dir(dir)); err != nil && after != before {
+				t.Fatalf("creating changed the directory:\n%s\nwas\n%s", after, before)
+			}
+			if err == nil && l.Close() != nil {
+				t.Fatal("close failed")
+			}
+		})
+	}
+}
+
+var errAny = errors.New("any error")
+
+func isError(err, want error) bool {
+	switch want.(type) {
+	case nil:
+		return err == nil
+	case *wal.CorruptError:
+		return errors.As(err, new(*wal.CorruptError))
+	case *wal.LostRecordsError:
+		return errors.As(err, new(*wal.LostRecordsError))
+	}
+	return err != nil && (want == errAny || errors.Is(err, want))
+}
+
+func mkdir(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAStoreInUseIsLocked(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	fill(t, dir, 3)
+	l, err := wal.Open(dir, wal.Options{Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := tree(t, dir)
+	for _, readOnly := range []bool{true, false} {
+		_, err := wal.Open(dir, wal.Options{Logger: quiet, ReadOnly: readOnly})
+		if !errors.Is(err, wal.ErrLocked) || !strings.Contains(err.Error(), dir) {
+			t.Fatalf("got error %v, want %v that names %s", err, wal.ErrLocked, dir)
+		}
+	}
+	if err := wal.Check(context.Background(), dir, wal.Options{}, nil); !errors.Is(err, wal.ErrLocked) {
+		t.Fatalf("check: got error %v, want %v", err, wal.ErrLocked)
+	}
+	if after := tree(t, dir); after != before {
+		t.Fatalf("the refusal changed the directory:\n%s\nwas\n%s", after, before)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := wal.Open(dir, wal.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := wal.Open(dir, wal.Options{ReadOnly: true}) // readers share
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(r.Close(), again.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestReadingWritesNothing reads a store that needs a replay.
+func TestReadingWritesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	fill(t, dir, 3)
+	l, err := wal.Open(dir, wal.Options{Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendTo(t, l, 4, 200)
+	copied := filepath.Join(t.TempDir(), "copy") // a crash, as far as the disk is concerned
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := tree(t, copied)
+	r, err := wal.Open(copied, wal.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := storetest.Collect(r.Records(context.Background(), 0))
+	if err != nil || len(got) != 200 {
+		t.Fatalf("got %d records, error %v; want 200", len(got), err)
+	}
+	if _, err := r.Append(storetest.Rec(201, 1, 1)); !errors.Is(err, store.ErrReadOnly) {
+		t.Fatalf("append: got error %v, want %v", err, store.ErrReadOnly)
+	}
+	if err := r.Compact(context.Background(), storetest.MarkAt(200, 1), func(func([]byte) bool) {}, 0); !errors.Is(err, store.ErrReadOnly) {
+		t.Fatalf("compact: got error %v, want %v", err, store.ErrReadOnly)
+	}
+	if _, err := r.Info(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := wal.Check(context.Background(), copied, wal.Options{}, func(f wal.Finding) { t.Errorf("finding: %+v", f) }); err != nil {
+		t.Fatal(err)
+	}
+	if after := tree(t, copied); after != before {
+		t.Fatalf("reading changed the directory:\n%s\nwas\n%s", after, before)
+	}
+}
+
+func TestWhatIsMadeIsForItsOwnerAlone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	fill(t, dir, 3)
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		i, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if i.Mode().Perm()&0o077 != 0 && d.Name() != "LOCK" {
+			t.Errorf("%s has mode %v", path, i.Mode())
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
