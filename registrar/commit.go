@@ -80,7 +80,10 @@ func (r *Registrar) decide(waiting []*Pending) (b *batch, rest []*Pending) {
 	d.Reset(r.decided.registry)
 	r.record.reset()
 	n, bytes := 0, int64(0)
-	for ; n < len(waiting) && len(b.pending) < r.options.MaxBatch && len(d.Rows()) < r.options.MaxBatchBytes; n++ {
+	full := func() bool {
+		return len(b.pending) == r.options.MaxBatch || d.Changes() > 0 && len(d.Rows()) >= r.options.MaxBatchBytes
+	}
+	for ; n < len(waiting) && !full(); n++ {
 		if n%readAhead == 0 {
 			r.readAhead(waiting[n:min(n+readAhead, len(waiting))])
 		}
