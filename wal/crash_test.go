@@ -55,7 +55,7 @@ func crashThrice(seed uint64) error {
 	fs := memFS()
 	w := &workload{rng: rng}
 	for round := range 3 {
-		c := &crashAt{fs: fs, rng: rng, w: w}
+		c := &crashAt{fs: fs, rng: newRNG(seed + uint64(round+1)<<32), w: w} // it crashes on any goroutine
 		c.left.Store(1 + rng.Int64N(220))
 		if err := useUntilCrash(c, w); err != nil {
 			return fmt.Errorf("round %d, before the crash: %w", round, err)
@@ -82,7 +82,7 @@ func crashOptions(fs vfs.FS, rng *rand.Rand) wal.Options {
 
 // useUntilCrash creates or opens the store and writes until the crash.
 func useUntilCrash(c *crashAt, w *workload) error {
-	o := crashOptions(errorfs.Wrap(c.fs, c), c.rng)
+	o := crashOptions(errorfs.Wrap(c.fs, c), w.rng)
 	l, err := wal.Open(testDir, o)
 	if errors.Is(err, wal.ErrNotExist) && !w.created.Load() {
 		l, err = wal.Create(testDir, o)
@@ -91,7 +91,7 @@ func useUntilCrash(c *crashAt, w *workload) error {
 		return err
 	}
 	w.created.Store(true)
-	err = w.run(l, 40+c.rng.IntN(120))
+	err = w.run(l, 40+w.rng.IntN(120))
 	return errors.Join(err, l.Close())
 }
 
@@ -100,7 +100,7 @@ func recoverFrom(c *crashAt, w *workload) error {
 	w.created.Store(c.created)
 	w.covered.Store(c.covered)
 	for _, readOnly := range []bool{true, false} {
-		o := crashOptions(c.clone, c.rng)
+		o := crashOptions(c.clone, w.rng)
 		o.ReadOnly = readOnly
 		l, err := wal.Open(testDir, o)
 		if errors.Is(err, wal.ErrNotExist) && !c.created {

@@ -69,10 +69,12 @@ type LostRecordsError struct {
 func (e *LostRecordsError) Error() string {
 	lost := fmt.Sprintf("everything after revision %d may be lost", e.From-1)
 	switch {
-	case e.To != 0 && e.From <= e.To:
+	case e.To != 0 && e.From == e.To:
+		lost = fmt.Sprintf("revision %d is lost", e.To)
+	case e.To != 0 && e.From < e.To:
 		lost = fmt.Sprintf("revisions %d to %d are lost", e.From, e.To)
 	case e.To != 0:
-		lost = fmt.Sprintf("what revision %d held is lost", e.To)
+		lost = fmt.Sprintf("records after revision %d are lost, none of which changed the registry", e.To)
 	}
 	return fmt.Sprintf("store %s: %s: %s; look for the missing files or a backup before accepting the loss", e.Dir, lost, e.Reason)
 }

@@ -1,0 +1,203 @@
+package wal_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/eaba02dc/registrar/internal/storetest"
+	"github.com/eaba02dc/registrar/registrar/store"
+	"github.com/eaba02dc/registrar/wal"
+)
+
+func row(r store.Record) (key, frame []byte) {
+	key, frame = make([]byte, wal.RecordKeyLen), make([]byte, wal.RecordFrameLen(r))
+	wal.PutRecord(key, frame, r)
+	return key, frame
+}
+
+func TestEveryFlippedBitOfARecordIsNoticed(t *testing.T) {
+	key, frame := row(storetest.Rec(7, 2, 40))
+	if r, err := wal.GetRecord(key, frame); err != nil || storetest.SameRecord(r, storetest.Rec(7, 2, 40)) != nil {
+		t.Fatalf("got %+v and error %v", r, err)
+	}
+	for _, b := range [][]byte{key, frame} {
+		for i := range b {
+			for bit := range 8 {
+				b[i] ^= 1 << bit
+				if _, err := wal.GetRecord(key, frame); err == nil {
+					t.Fatalf("bit %d of byte %d flipped, and nobody noticed", bit, i)
+				}
+				b[i] ^= 1 << bit
+			}
+		}
+	}
+}
+
+func FuzzGetRecord(f *testing.F) {
+	key, frame := row(storetest.Rec(7, 2, 40))
+	f.Add(key, frame)
+	f.Add(key[:3], frame[:20])
+	f.Fuzz(func(t *testing.T, key, frame []byte) {
+		r, err := wal.GetRecord(key, frame)
+		if err != nil {
+			return
+		}
+		k, v := row(r)
+		if string(k) != string(key) || string(v) != string(frame) {
+			t.Fatalf("%x %x is read as %+v, which is written as %x %x", key, frame, r, k, v)
+		}
+	})
+}
+
+// TestDamagedRowsAreNamed changes rows behind the log's back.
+func TestDamagedRowsAreNamed(t *testing.T) {
+	set := func(key, value []byte) func(*pebble.DB) error {
+		return func(db *pebble.DB) error { return db.Set(key, value, pebble.Sync) }
+	}
+	change := func(seq uint64, f func(*store.Record)) func(*pebble.DB) error {
+		r := storetest.Rec(seq, 1, 700)
+		f(&r)
+		return set(row(r))
+	}
+	_, damaged := row(storetest.Rec(5, 1, 700))
+	damaged[200] ^= 1
+	_, moved := row(storetest.Rec(6, 1, 700))
+	for name, c := range map[string]struct {
+		damage func(*pebble.DB) error
+		text   string
+		place  string // of check's finding
+	}{
+		"a gap":            {func(db *pebble.DB) error { return db.Delete(wal.RecordKey(nil, 5), pebble.Sync) }, "record 5 is damaged: it is missing", "record 5"},
+		"a flipped bit":    {set(wal.RecordKey(nil, 5), damaged), "record 5 is damaged: its checksum", "record 5"},
+		"a moved record":   {set(wal.RecordKey(nil, 5), moved), "record 5 is damaged: its checksum", "record 5"},
+		"an empty row":     {set(wal.RecordKey(nil, 5), nil), "record 5 is damaged: it is too short", "record 5"},
+		"a revision gap":   {change(5, func(r *store.Record) { r.First, r.Revision = 6, 6 }), "record 5 is damaged: its revisions begin at 6", "record 5"},
+		"revisions double": {change(5, func(r *store.Record) { r.First = 4 }), "record 5 is damaged: its revisions begin at 4", "record 5"},
+		"an older epoch":   {change(5, func(r *store.Record) { r.Epoch = 0 }), "record 5 is damaged: its epoch 0", "record 5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "store")
+			fill(t, dir, 9)
+			l := reopen(t, dir, c.damage)
+			got, err := storetest.Collect(l.Records(context.Background(), 0))
+			var corrupt *wal.CorruptError
+			if !errors.As(err, &corrupt) || corrupt.Seq != 5 || !strings.Contains(err.Error(), c.text) {
+				t.Fatalf("got error %v, want a CorruptError that says %q", err, c.text)
+			}
+			if len(got) != 4 {
+				t.Fatalf("got %d records before the damage, want 4", len(got))
+			}
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if f := check(t, dir); len(f) == 0 || f[0].Place != c.place {
+				t.Fatalf("findings %+v, want one for %s", f, c.place)
+			}
+		})
+	}
+}
+
+func reopen(t *testing.T, dir string, damage func(*pebble.DB) error) *wal.Log {
+	t.Helper()
+	for range 2 {
+		l, err := wal.Open(dir, wal.Options{Logger: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if damage == nil {
+			return l
+		}
+		if err := damage(l.DB()); err != nil {
+			t.Fatal(err)
+		}
+		damage = nil
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return reopen(t, dir, nil)
+}
+
+// TestADamagedCheckpointCostsNothing: the one before is offered, the records
+// after it are there, and the next checkpoint replaces the damaged one.
+func TestADamagedCheckpointCostsNothing(t *testing.T) {
+	for name, damage := range map[string]func(*pebble.DB) error{
+		"a chunk flipped": func(db *pebble.DB) error { return flipRow(db, wal.ChunkKey(nil, 20, 1)) },
+		"a chunk missing": func(db *pebble.DB) error { return db.Delete(wal.ChunkKey(nil, 20, 1), pebble.Sync) },
+		"the last chunk missing": func(db *pebble.DB) error {
+			return db.Delete(wal.ChunkKey(nil, 20, 5), pebble.Sync)
+		},
+		"the trailer flipped": func(db *pebble.DB) error { return flipRow(db, wal.ChunkKey(nil, 20, 1<<32-1)) },
+		"the trailer missing": func(db *pebble.DB) error { return db.Delete(wal.ChunkKey(nil, 20, 1<<32-1), pebble.Sync) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "store")
+			fill(t, dir, 30)
+			l := reopen(t, dir, nil)
+			compact(t, l, 10, 4)
+			compact(t, l, 20, 6)
+			if err := errors.Join(damage(l.DB()), l.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if f := check(t, dir); len(f) != 1 || f[0].Place != "checkpoint 20" || f[0].Severity != wal.SeverityError {
+				t.Fatalf("findings %+v, want one for checkpoint 20", f)
+			}
+			l = reopen(t, dir, nil)
+			wantCheckpoint(t, l, 10, 4)
+			got, err := storetest.Collect(l.Records(context.Background(), 10))
+			if err != nil || len(got) != 20 {
+				t.Fatalf("got %d records behind checkpoint 10, error %v; want 20", len(got), err)
+			}
+			compact(t, l, 20, 7)
+			wantCheckpoint(t, l, 20, 7)
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if f := check(t, dir); len(f) != 0 {
+				t.Fatalf("findings %+v", f)
+			}
+		})
+	}
+}
+
+func flipRow(db *pebble.DB, key []byte) error {
+	v, done, err := db.Get(key)
+	if err != nil {
+		return err
+	}
+	b := slices.Clone(v)
+	b[len(b)-1] ^= 4
+	return errors.Join(done.Close(), db.Set(key, b, pebble.Sync))
+}
+
+func compact(t *testing.T, l *wal.Log, seq uint64, chunks int) {
+	t.Helper()
+	err := l.Compact(context.Background(), storetest.MarkAt(seq, 1), slices.Values(storetest.Chunks(chunks)), seq)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantCheckpoint(t *testing.T, l *wal.Log, seq uint64, chunks int) {
+	t.Helper()
+	mark, got, err := l.Checkpoint(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, err := range got {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if mark != storetest.MarkAt(seq, 1) || n != chunks {
+		t.Fatalf("got checkpoint %d of %d chunks, want %d of %d", mark.Seq, n, seq, chunks)
+	}
+}
