@@ -1,6 +1,10 @@
 package ops
 
-import "github.com/eaba02dc/registrar/registry"
+import (
+	"time"
+
+	"github.com/eaba02dc/registrar/registry"
+)
 
 // Admit makes a new agent part of the cluster. It is refused when the ID is
 // known in any state ([ErrAdmitted], [ErrUnreachable], [ErrGone]): an agent
@@ -15,44 +19,55 @@ type Admit struct {
 }
 
 // Apply implements [Operation].
-func (o Admit) Apply(d *registry.Draft) error {
-	return refuse("admit", o.Agent.ID, o.apply(d))
+func (o Admit) Apply(d *registry.Draft) error { return applyPrepared(o, d) }
+
+// Prepare implements [Preparer].
+func (o Admit) Prepare() (Operation, error) {
+	a, err := registry.Encode(o.Agent)
+	return admit{a, o.Supersedes}, refuse("admit", a.ID(), err)
 }
 
-func (o Admit) apply(d *registry.Draft) error {
-	e, known := d.Entry(o.Agent.ID)
+type admit prepared
+
+func (o admit) Apply(d *registry.Draft) error { return refuse("admit", o.agent.ID(), o.apply(d)) }
+
+func (o admit) apply(d *registry.Draft) error {
+	e, known := d.Entry(o.agent.ID())
 	if !known {
-		return d.PutAgent(o.Agent, registry.Status{State: registry.Admitted})
+		return d.PutEncoded(o.agent, registry.Status{State: registry.Admitted})
 	}
-	if e.State() != registry.Admitted || e.Incarnation() == o.Agent.Incarnation {
+	if e.State() != registry.Admitted || e.Incarnation() == o.agent.Incarnation() {
 		return stateReason(e.State())
 	}
-	if err := claim(e, &o.Agent, o.Supersedes); err != nil {
+	if err := claim(e, o.agent, o.supersedes); err != nil {
 		return err
 	}
 	if e.Incarnation() == "" {
 		return ErrAdmitted // nothing was superseded
 	}
-	return d.PutAgent(o.Agent, e.Status())
+	return d.PutEncoded(o.agent, e.Status())
 }
 
 // claim holds the incarnation of agent against the admitted one. An admitted
 // entry without an incarnation (an imported agent, or one of an older version)
 // has nothing to say against a newcomer.
-func claim(e registry.Entry, agent *registry.Agent, supersedes string) error {
+func claim(e registry.Entry, agent registry.Encoded, supersedes string) error {
 	admitted := e.Incarnation()
-	if admitted == "" || admitted == agent.Incarnation || admitted == supersedes {
+	if admitted == "" || admitted == supersedes || admitted == agent.Incarnation() {
 		return nil
 	}
-	host, err := e.Agent()
+	is, err := e.Agent()
 	if err != nil {
 		return err
 	}
-	return &IncarnationError{
-		Admitted: Claimant{host.Hostname, host.Port, admitted},
-		Claims:   Claimant{agent.Hostname, agent.Port, agent.Incarnation},
+	asks, err := agent.Agent()
+	if err != nil {
+		return err
 	}
+	return &IncarnationError{Admitted: claimant(&is), Claims: claimant(&asks)}
 }
+
+func claimant(a *registry.Agent) Claimant { return Claimant{a.Hostname, a.Port, a.Incarnation} }
 
 // Update replaces what an admitted agent says of itself; whether it is drained
 // or deactivated stays. It is refused when the agent is not admitted
@@ -63,15 +78,25 @@ type Update struct {
 }
 
 // Apply implements [Operation].
-func (o Update) Apply(d *registry.Draft) error {
-	e, err := admitted(d, o.Agent.ID)
+func (o Update) Apply(d *registry.Draft) error { return applyPrepared(o, d) }
+
+// Prepare implements [Preparer].
+func (o Update) Prepare() (Operation, error) {
+	a, err := registry.Encode(o.Agent)
+	return update{a, o.Supersedes}, refuse("update", a.ID(), err)
+}
+
+type update prepared
+
+func (o update) Apply(d *registry.Draft) error {
+	e, err := admitted(d, o.agent.ID())
 	if err == nil {
-		err = claim(e, &o.Agent, o.Supersedes)
+		err = claim(e, o.agent, o.supersedes)
 	}
 	if err == nil {
-		err = d.PutAgent(o.Agent, e.Status())
+		err = d.PutEncoded(o.agent, e.Status())
 	}
-	return refuse("update", o.Agent.ID, err)
+	return refuse("update", o.agent.ID(), err)
 }
 
 // Readmit takes back an agent that was unreachable or forgotten; a drain or
@@ -85,26 +110,34 @@ type Readmit struct {
 }
 
 // Apply implements [Operation].
-func (o Readmit) Apply(d *registry.Draft) error {
-	return refuse("readmit", o.Agent.ID, o.apply(d))
+func (o Readmit) Apply(d *registry.Draft) error { return applyPrepared(o, d) }
+
+// Prepare implements [Preparer].
+func (o Readmit) Prepare() (Operation, error) {
+	a, err := registry.Encode(o.Agent)
+	return readmit{a, o.Supersedes}, refuse("readmit", a.ID(), err)
 }
 
-func (o Readmit) apply(d *registry.Draft) error {
-	e, known := d.Entry(o.Agent.ID)
+type readmit prepared
+
+func (o readmit) Apply(d *registry.Draft) error { return refuse("readmit", o.agent.ID(), o.apply(d)) }
+
+func (o readmit) apply(d *registry.Draft) error {
+	e, known := d.Entry(o.agent.ID())
 	if !known {
-		return d.PutAgent(o.Agent, registry.Status{State: registry.Admitted})
+		return d.PutEncoded(o.agent, registry.Status{State: registry.Admitted})
 	}
 	s := e.Status()
 	switch s.State {
 	case registry.Gone:
 		return ErrGone
 	case registry.Admitted:
-		if err := claim(e, &o.Agent, o.Supersedes); err != nil {
+		if err := claim(e, o.agent, o.supersedes); err != nil {
 			return err
 		}
 	}
-	s.State, s.At = registry.Admitted, registry.Status{}.At
-	return d.PutAgent(o.Agent, s)
+	s.State, s.At = registry.Admitted, time.Time{}
+	return d.PutEncoded(o.agent, s)
 }
 
 // Replace removes Old, in whatever state it is, and admits Agent, in one

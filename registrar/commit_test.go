@@ -111,7 +111,7 @@ func TestNextBatchIsDecidedOnTheOneUnderWay(t *testing.T) {
 func TestRefusalLeavesTheRestOfItsBatchAlone(t *testing.T) {
 	r := open(t, store.NewMemory(), registrar.Options{})
 	var all []*registrar.Pending
-	for _, op := range []ops.Operation{admit("a"), ops.Remove{ID: "nobody"}, admit("b"), admit("")} {
+	for _, op := range []ops.Operation{admit("a"), ops.Remove{ID: "nobody"}, admit("b"), ops.Replace{Old: "b"}} {
 		all = append(all, submit(t, r, op))
 	}
 	wants := []error{nil, ops.ErrNotAdmitted, nil, nil}
@@ -122,7 +122,10 @@ func TestRefusalLeavesTheRestOfItsBatchAlone(t *testing.T) {
 	}
 	var field *registry.FieldError
 	if _, err := all[3].Wait(t.Context()); !errors.As(err, &field) || field.Field != "id" {
-		t.Errorf("admission without an ID ended with %v", err)
+		t.Errorf("a replacement without an ID ended with %v", err)
+	}
+	if _, err := r.Submit(admit("")); !errors.As(err, &field) || field.Field != "id" {
+		t.Errorf("an admission without an ID ended with %v", err)
 	}
 	wantAgents(t, r.Snapshot(), "a admitted", "b admitted")
 }

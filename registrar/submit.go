@@ -119,14 +119,14 @@ func (r *Registrar) Apply(ctx context.Context, op ops.Operation) (Result, error)
 }
 
 // Submit queues op and returns at once. Operations are decided in the order
-// in which they were submitted. The registrar reads op until it is answered;
+// in which they were submitted. The registrar may read op until it is answered;
 // the caller must not change it meanwhile.
 //
 // An error is [ErrNotApplied], with [ErrOverloaded], [ErrClosed] or
-// [ErrFailed], or a [*registry.FieldError] for provenance that is not
-// acceptable.
+// [ErrFailed], or a refusal for a field that is not acceptable
+// ([*registry.FieldError]).
 func (r *Registrar) Submit(op ops.Operation) (*Pending, error) {
-	p := &Pending{op: op, size: sizeOf(op)}
+	p := &Pending{op: op}
 	if q, ok := op.(Request); ok {
 		if err := q.validate(); err != nil {
 			return nil, err
@@ -136,20 +136,24 @@ func (r *Registrar) Submit(op ops.Operation) (*Pending, error) {
 	if p.op == nil {
 		return nil, notApplied(errors.New("there is no operation"))
 	}
+	if op, ok := p.op.(ops.Preparer); ok {
+		var err error
+		if p.op, err = op.Prepare(); err != nil {
+			return nil, err
+		}
+	}
+	p.size = sizeOf(p.op)
 	if err := r.queue.add(p, r.opened); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// sized operations say how much memory they hold, roughly.
-type sized interface{ Size() int }
-
-// opSize is what an operation that does not say is taken for.
+// opSize is what an operation takes beside what it says of its size.
 const opSize = 256
 
 func sizeOf(op ops.Operation) int64 {
-	if s, ok := op.(sized); ok {
+	if s, ok := op.(ops.Sized); ok {
 		return opSize + int64(s.Size())
 	}
 	return opSize

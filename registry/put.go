@@ -3,28 +3,68 @@ package registry
 import (
 	"fmt"
 	"strings"
+	"sync"
 )
+
+// Encoded is an agent, validated and encoded: what an operation can prepare
+// before a draft needs it. It does not change.
+type Encoded struct {
+	id   AgentID
+	info string // in one piece of memory with id
+}
+
+// encoders has buffers for Encode.
+var encoders = sync.Pool{New: func() any { return newBuffer() }}
+
+// Encode returns a [*FieldError] if a is not acceptable. It keeps no part of a.
+func Encode(a Agent) (Encoded, error) {
+	if err := a.Validate(); err != nil {
+		return Encoded{id: a.ID}, err
+	}
+	b := encoders.Get().(*buffer)
+	defer encoders.Put(b)
+	b.Reset()
+	b.Bytes = append(b.Bytes, a.ID...)
+	b.info(&a)
+	n := len(a.ID)
+	if size := len(b.Bytes) - n; size > MaxAgent {
+		return Encoded{id: a.ID}, badField(fmt.Sprintf("takes %d bytes, at most %d are allowed", size, MaxAgent), "agent")
+	}
+	both := string(b.Bytes)
+	return Encoded{id: AgentID(both[:n]), info: both[n:]}, nil
+}
+
+// ID names the agent.
+func (e Encoded) ID() AgentID { return e.id }
+
+// Size is how many bytes the agent takes.
+func (e Encoded) Size() int { return len(e.id) + len(e.info) }
+
+// Incarnation is that of the agent.
+func (e Encoded) Incarnation() string { return incarnationOf(e.info) }
+
+// Agent decodes the agent.
+func (e Encoded) Agent() (Agent, error) { return Entry{&entry{id: e.id, info: e.info}}.Agent() }
 
 // PutAgent writes down an agent: new, or in place of what is known of its ID.
 // Writing what stands there already changes nothing. It returns a
 // [*FieldError] if a or s is not acceptable.
 func (d *Draft) PutAgent(a Agent, s Status) error {
-	if err := a.Validate(); err != nil {
+	e, err := Encode(a)
+	if err != nil {
 		return err
 	}
-	d.scratch.Reset()
-	d.scratch.info(&a)
-	if n := len(d.scratch.Bytes); n > MaxAgent {
-		return badField(fmt.Sprintf("takes %d bytes, at most %d are allowed", n, MaxAgent), "agent")
-	}
-	return d.put(a.ID, d.scratch.Bytes, s)
+	return d.PutEncoded(e, s)
 }
+
+// PutEncoded does what PutAgent does, for an agent that [Encode] accepted.
+func (d *Draft) PutEncoded(a Encoded, s Status) error { return d.put(a.id, a.info, s) }
 
 // PutStatus writes down what was decided about an agent and keeps what the
 // agent said of itself. An ID that is not known is written down with nothing
 // but s, as an import of unreachable or gone agents needs it. It returns a
 // [*FieldError] if id or s is not acceptable.
-func (d *Draft) PutStatus(id AgentID, s Status) error { return d.put(id, nil, s) }
+func (d *Draft) PutStatus(id AgentID, s Status) error { return d.put(id, "", s) }
 
 // DeleteAgent forgets an agent, and reports whether it was known.
 func (d *Draft) DeleteAgent(id AgentID) bool {
@@ -39,8 +79,8 @@ func (d *Draft) DeleteAgent(id AgentID) bool {
 	return true
 }
 
-// put keeps the info that is there if info is nil.
-func (d *Draft) put(id AgentID, info []byte, s Status) error {
+// put keeps the info that is there if info is empty.
+func (d *Draft) put(id AgentID, info string, s Status) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}
@@ -50,31 +90,23 @@ func (d *Draft) put(id AgentID, info []byte, s Status) error {
 		if err := id.Validate(); err != nil {
 			return err
 		}
-	} else if status.equal(&old.status) && (info == nil || string(info) == old.info) {
+	} else if status.equal(&old.status) && (info == "" || info == old.info) {
 		return nil
 	}
-	e := &entry{status: status, since: d.next.revision, hash: hash}
+	e := &entry{id: id, info: info, status: status, since: d.next.revision, hash: hash}
+	switch {
+	case info == "" && old != nil:
+		e.id, e.info = old.id, old.info
+	case info == "":
+		e.id = AgentID(strings.Clone(string(id)))
+	}
 	if old != nil && old.status.state == s.State {
 		e.since = old.since
-	}
-	if old != nil && info == nil {
-		e.id, e.info = old.id, old.info
-	} else {
-		e.own(id, info)
 	}
 	e.share = hashRow(d.log.agentRow(e, d.scratch))
 	d.changes++
 	d.store(e, old, place)
 	return nil
-}
-
-// own gives e copies of id and info, in one piece of memory.
-func (e *entry) own(id AgentID, info []byte) {
-	var b strings.Builder
-	b.Grow(len(id) + len(info))
-	b.WriteString(string(id))
-	b.Write(info)
-	e.id, e.info = AgentID(b.String()[:len(id)]), b.String()[len(id):]
 }
 
 // store puts e in the place of old, or adds it if old is nil.

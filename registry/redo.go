@@ -77,7 +77,9 @@ func (d *Draft) redoAgent(key, body []byte, since uint64, share sum) error {
 	if err != nil {
 		return &CorruptError{Key: string(key), Err: err}
 	}
-	e.own(AgentID(key), p.Rest())
+	d.scratch.Bytes = append(append(d.scratch.Bytes[:0], key...), p.Rest()...)
+	both := string(d.scratch.Bytes)
+	e.id, e.info = AgentID(both[:len(key)]), both[len(key):]
 	e.hash = hashID(e.id)
 	old, place := d.next.agents.find(e.id, e.hash)
 	d.store(e, old, place)
