@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -126,4 +127,57 @@ func recoverFrom(c *crashAt, w *workload) error {
 		}
 	}
 	return nil
+}
+
+// markerCrash crashes several times over right after each of Pebble's marker
+// files was made, while nothing says that its directory entry is durable.
+type markerCrash struct {
+	fs     *vfs.MemFS
+	made   atomic.Bool
+	clones []*vfs.MemFS
+}
+
+func (c *markerCrash) MaybeError(op errorfs.Op) error {
+	if op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
+		return nil
+	}
+	if c.made.Swap(op.Kind == errorfs.OpCreate && strings.Contains(op.Path, "marker.")) {
+		for seed := range uint64(12) {
+			c.clones = append(c.clones, c.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: newRNG(seed)}))
+		}
+	}
+	return nil
+}
+
+func (c *markerCrash) String() string { return "crash after a marker" }
+
+// TestAMarkerNeverOutlivesTheFileItNames: Pebble alone makes the two names
+// durable together, and a crash may keep one of them.
+func TestAMarkerNeverOutlivesTheFileItNames(t *testing.T) {
+	fs := memFS()
+	w := &workload{rng: newRNG(1)}
+	l, err := wal.Create(testDir, wal.Options{FS: fs, Logger: quiet})
+	if err := errors.Join(err, w.run(l, 5), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	c := &markerCrash{fs: fs}
+	l, err = wal.Open(testDir, wal.Options{FS: errorfs.Wrap(fs, c), Logger: quiet})
+	if err := errors.Join(err, l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.clones) == 0 {
+		t.Fatal("no marker was made: this test proves nothing")
+	}
+	for i, fs := range c.clones {
+		l, err := wal.Open(testDir, wal.Options{FS: fs, Logger: quiet})
+		if err != nil {
+			t.Fatalf("crash %d: %v", i, err)
+		}
+		if _, err := w.verify(l, 5, 0); err != nil {
+			t.Fatalf("crash %d: %v", i, err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

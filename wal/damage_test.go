@@ -35,7 +35,7 @@ func afterCrash(t *testing.T, n uint64) (dir string) {
 	return dir
 }
 
-func copyDir(t *testing.T, from, to string) {
+func copyDir(t testing.TB, from, to string) {
 	t.Helper()
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		t.Fatal(err)

@@ -294,3 +294,36 @@ func TestWhatIsMadeIsForItsOwnerAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestWhatACrashLeftBesideTheStoreIsClearedAway(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	fill(t, dir, 3)
+	whole := list(t, dir)
+	for _, name := range []string{"CHECKPOINT.new", "CREATING", "STORE.new", "WITNESS.new"} {
+		write(t, filepath.Join(dir, name), "left over")
+	}
+	for _, c := range []struct {
+		readOnly bool
+		files    int
+	}{{true, len(whole) + 4}, {false, len(whole)}} {
+		l, err := wal.Open(dir, wal.Options{Logger: quiet, ReadOnly: c.readOnly})
+		if err := errors.Join(err, l.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if got := list(t, dir); len(got) != c.files {
+			t.Fatalf("read only %v: the directory holds %q, want %d names", c.readOnly, got, c.files)
+		}
+	}
+}
+
+func list(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
