@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -80,26 +81,26 @@ func exportJSON(w io.Writer, reg *registry.Registry) error {
 	if m, ok := reg.Master(); ok {
 		head.Master = toMasterJSON(m)
 	}
-	text, err := json.Marshal(head)
+	text, err := jsonLine(head)
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriterSize(w, 64<<10)
-	out.Write(text[:len(text)-1]) // without the closing brace
-	sep := ",\"agents\":[\n"
+	out.Write(bytes.TrimSuffix(text, []byte("}")))
+	sep, end := `,"agents":[`, "]}\n"
 	err = eachJSON(reg, func(line []byte) error {
-		out.WriteString(sep)
-		sep = ",\n"
+		out.WriteString(sep + "\n")
+		sep, end = ",", "\n]}\n"
 		_, err := out.Write(line)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if reg.Len(registry.Admitted)+reg.Len(registry.Unreachable)+reg.Len(registry.Gone) == 0 {
+	if sep != "," {
 		out.WriteString(sep)
 	}
-	out.WriteString("\n]}\n")
+	out.WriteString(end)
 	return out.Flush()
 }
 
@@ -122,7 +123,7 @@ func eachJSON(reg *registry.Registry, each func([]byte) error) error {
 		if err != nil {
 			return err
 		}
-		line, err := json.Marshal(v)
+		line, err := jsonLine(v)
 		if err != nil {
 			return fmt.Errorf("agent %q: %w", e.ID(), err)
 		}
@@ -131,4 +132,15 @@ func eachJSON(reg *registry.Registry, each func([]byte) error) error {
 		}
 	}
 	return nil
+}
+
+// jsonLine is v on one line, escaped as writeJSON does it.
+func jsonLine(v any) ([]byte, error) {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return escapeJSON(bytes.TrimSuffix(text.Bytes(), []byte("\n"))), nil
 }

@@ -67,7 +67,7 @@ error and nothing is written.`,
 		if err != nil {
 			return err
 		}
-		out, err := runImport(cmd, *dir, src, *strict)
+		out, err := runImport(cmd, *dir, src, *strict, progressOn(cmd))
 		if err != nil {
 			return err
 		}
@@ -79,12 +79,21 @@ error and nothing is written.`,
 	return cmd
 }
 
-// importShippedCluster imports the cluster that comes with the tool.
+// shipped is the cluster that comes with the tool.
+var shipped = source{"the shipped cluster", func(context.Context) (io.ReadCloser, error) {
+	return io.NopCloser(cluster.Registry()), nil
+}}
+
 func importShippedCluster(cmd *cobra.Command, dir string) error {
-	_, err := runImport(cmd, dir, source{"the shipped cluster", func(context.Context) (io.ReadCloser, error) {
-		return io.NopCloser(cluster.Registry()), nil
-	}}, false)
+	_, err := runImport(cmd, dir, shipped, false, progressOn(cmd))
 	return err
+}
+
+// showProgress makes a progress bar for a part of the work.
+type showProgress func(what string, total int64) *progress
+
+func progressOn(cmd *cobra.Command) showProgress {
+	return func(what string, total int64) *progress { return newProgress(cmd.ErrOrStderr(), what, total) }
 }
 
 // importer is one import.
@@ -95,15 +104,13 @@ type importer struct {
 	log     *slog.Logger
 	request registrar.Request
 	report  mesosjson.Report
-	count   map[verdict]int
+	count   map[effect]int
 	changes uint64
 }
 
-func runImport(cmd *cobra.Command, dir string, src source, strict bool) (_ *importOutcome, err error) {
+func runImport(cmd *cobra.Command, dir string, src source, strict bool, show showProgress) (_ *importOutcome, err error) {
 	ctx := cmd.Context()
-	in, err := newSpool(ctx, src, func(what string, total int64) *progress {
-		return newProgress(cmd.ErrOrStderr(), what, total)
-	})
+	in, err := newSpool(ctx, src, show)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +128,7 @@ func runImport(cmd *cobra.Command, dir string, src source, strict bool) (_ *impo
 		return nil, err
 	}
 	if err := im.rehearse(here.Registry); err != nil {
-		return nil, fmt.Errorf("import %s: %w; nothing was written", src.name, err)
+		return nil, fmt.Errorf("%s: nothing was written: %w", src.name, err)
 	}
 	end := here.Registry
 	switch {
@@ -131,7 +138,7 @@ func runImport(cmd *cobra.Command, dir string, src source, strict bool) (_ *impo
 		end, err = im.extend(ctx, here.Registry)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("import %s: %w%s", src.name, err, remedy(created))
+		return nil, fmt.Errorf("%s: %w; %s", src.name, err, remedy(created))
 	}
 	return im.outcome(src.name, created, end), nil
 }
@@ -139,9 +146,9 @@ func runImport(cmd *cobra.Command, dir string, src source, strict bool) (_ *impo
 // remedy says what to do about an import that broke off.
 func remedy(created bool) string {
 	if created {
-		return "; no registry was made"
+		return "no registry was made"
 	}
-	return "; importing the same input again does the rest"
+	return "importing the same input again does the rest"
 }
 
 // importReason is what the log says of why; names of files are bytes without a

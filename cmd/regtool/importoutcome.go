@@ -11,15 +11,15 @@ import (
 
 // importOutcome is what import prints.
 type importOutcome struct {
-	Source   string          `json:"source"`
-	Form     string          `json:"form"`
-	Created  bool            `json:"created"` // the registry is new
-	Read     importRead      `json:"read"`
-	Results  map[verdict]int `json:"results"` // agents by what was made of them
-	Changes  uint64          `json:"changes"` // operations that changed something
-	Revision uint64          `json:"revision"`
-	Digest   string          `json:"digest"`
-	NotKept  []notKept       `json:"not_kept"`
+	Source   string         `json:"source"`
+	Form     string         `json:"form"`
+	Created  bool           `json:"created"` // the registry is new
+	Read     importRead     `json:"read"`
+	Results  map[effect]int `json:"results"` // agents by what was made of them
+	Changes  uint64         `json:"changes"` // operations that changed something
+	Revision uint64         `json:"revision"`
+	Digest   string         `json:"digest"`
+	NotKept  []notKept      `json:"not_kept"`
 }
 
 type importRead struct {
@@ -58,7 +58,7 @@ func (o *importOutcome) print(w io.Writer) error {
 		{"read", fmt.Sprintf("%d admitted (%d of them recovered), %d unreachable, %d gone",
 			o.Read.Admitted, o.Read.Recovered, o.Read.Unreachable, o.Read.Gone)},
 	}
-	for _, v := range verdicts {
+	for _, v := range effects {
 		if n := o.Results[v]; n > 0 {
 			facts = append(facts, fact{string(v), n})
 		}

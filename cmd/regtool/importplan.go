@@ -8,27 +8,27 @@ import (
 	"github.com/eaba02dc/registrar/registry"
 )
 
-// verdict is what an import makes of an agent, in the words of its summary.
-type verdict string
+// effect is what an import makes of an agent, in the words of its summary.
+type effect string
 
-// The verdicts that change something, and those that do not.
+// The effects that change something, and those that do not.
 const (
-	newAdmitted    verdict = "admitted"
-	newUnreachable verdict = "added as unreachable"
-	newGone        verdict = "added as gone"
-	updated        verdict = "updated"
-	readmitted     verdict = "readmitted"
-	lost           verdict = "marked unreachable"
-	markedGone     verdict = "marked gone"
-	ordered        verdict = "drained or deactivated"
-	masterSet      verdict = "master set"
-	unchanged      verdict = "unchanged"
-	staysGone      verdict = "gone here, stays gone"
-	staysOrdered   verdict = "drained or deactivated here, stays so"
+	newAdmitted    effect = "admitted"
+	newUnreachable effect = "added as unreachable"
+	newGone        effect = "added as gone"
+	updated        effect = "updated"
+	readmitted     effect = "readmitted"
+	lost           effect = "marked unreachable"
+	markedGone     effect = "marked gone"
+	ordered        effect = "drained or deactivated"
+	masterSet      effect = "master set"
+	unchanged      effect = "unchanged"
+	staysGone      effect = "gone here, stays gone"
+	staysOrdered   effect = "drained or deactivated here, stays so"
 )
 
-// verdicts are in the order of the summary.
-var verdicts = []verdict{
+// effects are in the order of the summary.
+var effects = []effect{
 	newAdmitted, newUnreachable, newGone, updated, readmitted, lost, markedGone, ordered, masterSet,
 	unchanged, staysGone, staysOrdered,
 }
@@ -36,8 +36,8 @@ var verdicts = []verdict{
 // step is one operation of an import and what it amounts to if it changes
 // something. Without an operation it is only worth telling.
 type step struct {
-	verdict verdict
-	op      ops.Operation
+	effect effect
+	op     ops.Operation
 }
 
 // importSteps decides what an import does about one agent, given what the
@@ -54,7 +54,7 @@ func importSteps(here registry.Entry, known bool, e mesosjson.Entry) ([]step, er
 		if e.Status.State == registry.Gone {
 			return nil, nil
 		}
-		return []step{{verdict: staysGone}}, nil
+		return []step{{effect: staysGone}}, nil
 	}
 	switch e.Status.State {
 	case registry.Gone:
@@ -77,7 +77,7 @@ func importSteps(here registry.Entry, known bool, e mesosjson.Entry) ([]step, er
 	return append([]step{back}, orders(e, have)...), nil
 }
 
-func newIn(s registry.State) verdict {
+func newIn(s registry.State) effect {
 	switch s {
 	case registry.Unreachable:
 		return newUnreachable
@@ -95,7 +95,7 @@ func orders(e mesosjson.Entry, have registry.Status) []step {
 		if e.Recovered {
 			return nil // the input does not say
 		}
-		return []step{{verdict: staysOrdered}}
+		return []step{{effect: staysOrdered}}
 	}
 	if rank(want) == rank(have) {
 		return nil
@@ -136,34 +136,32 @@ func masterSteps(reg *registry.Registry, m *registry.Master) []step {
 // rehearsal runs the operations of an import on a draft that is thrown away.
 type rehearsal struct {
 	draft *registry.Draft
-	count map[verdict]int
+	count map[effect]int
 	tried int
 }
 
 func rehearse(reg *registry.Registry) *rehearsal {
-	return &rehearsal{draft: reg.Draft(), count: map[verdict]int{}}
+	return &rehearsal{draft: reg.Draft(), count: map[effect]int{}}
 }
 
 // try runs the steps of one agent, or of the master, and counts what came of
 // them.
 func (r *rehearsal) try(steps []step) error {
-	told := false
+	last := unchanged
 	for _, s := range steps {
-		if s.op == nil {
-			r.count[s.verdict]++
-			told = true
-			continue
+		changed := s.op == nil
+		if s.op != nil {
+			var err error
+			if changed, err = r.draft.Try(s.op.Apply); err != nil {
+				return err
+			}
 		}
-		changed, err := r.draft.Try(s.op.Apply)
-		if err != nil {
-			return err
-		}
-		if changed {
-			r.count[s.verdict]++
-			told = true
+		if changed && s.effect != last { // two operations may have one effect
+			r.count[s.effect]++
+			last = s.effect
 		}
 	}
-	if !told {
+	if last == unchanged {
 		r.count[unchanged]++
 	}
 	// The draft keeps what it changed, for a log that is not wanted here.

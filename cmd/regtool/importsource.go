@@ -58,13 +58,13 @@ func fetch(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
 		ResponseHeaderTimeout: maxAnswer,
 		DisableKeepAlives:     true,
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	req, err := http.NewRequest(http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Accept", "application/json")
-	answer, err := (&http.Client{Transport: transport}).Do(req)
+	ctx, cancel := context.WithCancelCause(ctx)
+	answer, err := (&http.Client{Transport: transport}).Do(req.WithContext(ctx))
 	if err != nil {
 		cancel(nil)
 		return nil, err
@@ -108,13 +108,13 @@ func (i *impatient) Close() error {
 type spool struct {
 	file  *os.File
 	bytes int64
-	show  func(what string, total int64) *progress
+	show  showProgress
 	bar   *progress
 }
 
 // newSpool copies what src holds into a temporary file, which has no name and
 // so is gone with the process.
-func newSpool(ctx context.Context, src source, show func(string, int64) *progress) (*spool, error) {
+func newSpool(ctx context.Context, src source, show showProgress) (*spool, error) {
 	file, err := os.CreateTemp("", "regtool-import-")
 	if err != nil {
 		return nil, err

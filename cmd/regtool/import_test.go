@@ -1,0 +1,291 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eaba02dc/registrar/registry"
+	"github.com/eaba02dc/registrar/testdata/cluster"
+	"github.com/eaba02dc/registrar/wal"
+)
+
+const oneAgent = `{"slaves":{"slaves":[{"info":{"id":{"value":"a1"},"hostname":"h","port":5051}}]}}`
+
+// importing runs the import command in this process.
+func importing(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, trouble bytes.Buffer
+	code = run(t.Context(), append([]string{"import"}, args...), strings.NewReader(stdin), &out, &trouble)
+	return code, out.String(), trouble.String()
+}
+
+func mustImport(t *testing.T, stdin string, args ...string) (stdout string) {
+	t.Helper()
+	code, stdout, stderr := importing(t, stdin, args...)
+	if code != exitFine {
+		t.Fatalf("exit code %d, stderr %s", code, stderr)
+	}
+	return stdout
+}
+
+// agents is how many agents the registry in dir holds.
+func agents(t *testing.T, dir string) int {
+	t.Helper()
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+	s, err := loadDir(cmd, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Len(registry.Admitted) + s.Len(registry.Unreachable) + s.Len(registry.Gone)
+}
+
+func TestImportAsksAMaster(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/registrar(1)/registry", func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		if user != "ops" || password != "secret" || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		io.Copy(z, cluster.Registry())
+		z.Close()
+	})
+	mux.HandleFunc("/state", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "//"+r.Host+"/master/state") // to the leader, as Mesos does it
+		w.WriteHeader(http.StatusTemporaryRedirect)
+	})
+	mux.HandleFunc("/master/state", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, `{"slaves":[]}`) })
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	dir := filepath.Join(t.TempDir(), "registry")
+
+	withUser := strings.Replace(server.URL, "http://", "http://ops:secret@", 1)
+	out := mustImport(t, "", "--dir", dir, withUser+"/registrar(1)/registry?token=hidden")
+	if agents(t, dir) != cluster.Agents || strings.Contains(out, "secret") || strings.Contains(out, "hidden") {
+		t.Errorf("%d agents, printed\n%s", agents(t, dir), out)
+	}
+	mustImport(t, "", "--dir", dir, server.URL+"/state")
+	if agents(t, dir) != cluster.Agents {
+		t.Errorf("%d agents after importing an empty state", agents(t, dir))
+	}
+
+	code, _, stderr := importing(t, "", "--dir", dir, server.URL+"/registrar(1)/registry")
+	if code != exitFailed || !strings.Contains(stderr, "the master answers 401 Unauthorized: who are you?") {
+		t.Errorf("exit code %d, stderr %s", code, stderr)
+	}
+}
+
+func TestPackedFileIsUnpacked(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "registry")
+	mustImport(t, "", "--dir", dir, "../../testdata/cluster/registry.json.gz")
+	if agents(t, dir) != cluster.Agents {
+		t.Errorf("%d agents, want %d", agents(t, dir), cluster.Agents)
+	}
+}
+
+func TestImportSaysThatAnAnswerBrokeOff(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		io.WriteString(w, `{"slaves":[`)
+	}))
+	defer server.Close()
+	dir := filepath.Join(t.TempDir(), "registry")
+	code, _, stderr := importing(t, "", "--dir", dir, server.URL)
+	if _, err := os.Stat(dir); code != exitFailed || !strings.Contains(stderr, "unexpected EOF") || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("exit code %d, stderr %s, store %v", code, stderr, err)
+	}
+}
+
+// A refusal far into the input leaves every byte of the store as it was; so
+// does an import that finds nothing to do.
+func TestRefusedImportWritesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "registry")
+	mustImport(t, oneAgent, "--dir", dir, "-")
+	before := tree(t, dir)
+	long := strings.Repeat("x", registry.MaxAgent)
+	for name, input := range map[string]string{
+		"too large":       `{"slaves":[{"id":"a2","hostname":"h"},{"id":"a3","hostname":"` + long + `"}]}`,
+		"not JSON":        `{"slaves":[{"id":"a2","hostname":"h"}}`,
+		"bad field":       `{"slaves":[{"id":"a2","hostname":"h"},{"id":"a3","port":70000}]}`,
+		"nothing changes": oneAgent,
+	} {
+		code, _, stderr := importing(t, input, "--dir", dir, "-")
+		refused := name != "nothing changes"
+		if (code == exitFailed) != refused || refused && !strings.Contains(stderr, "nothing was written") {
+			t.Errorf("%s: exit code %d, stderr %.300s", name, code, stderr)
+		}
+		if after := tree(t, dir); after != before {
+			t.Errorf("%s: the store changed from\n%sto\n%s", name, before, after)
+		}
+	}
+}
+
+// tree is the names of all files under dir and hashes of their bytes.
+func tree(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		fmt.Fprintf(&b, "%s %x\n", path, sha256.Sum256(data))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestImportIntoARegistryInUseIsRefused(t *testing.T) {
+	dir, _ := newStore(t)
+	code, _, stderr := importing(t, oneAgent, "--dir", dir, "-")
+	if code != exitFailed || !strings.Contains(stderr, wal.ErrLocked.Error()) {
+		t.Errorf("exit code %d, stderr %s", code, stderr)
+	}
+}
+
+func TestTwoImportsDoNotMakeOneRegistry(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "registry")
+	other, err := wal.Create(dir+importMark+"other", wal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	code, _, stderr := importing(t, oneAgent, "--dir", dir, "-")
+	if code != exitFailed || !strings.Contains(stderr, "another import into "+dir+" is under way") {
+		t.Errorf("exit code %d, stderr %s", code, stderr)
+	}
+	if _, err := os.Stat(dir + importMark + "other"); err != nil {
+		t.Errorf("the other import lost its store: %v", err)
+	}
+}
+
+// atWriting calls f when an import begins to write: when it reads its input for
+// the second time.
+func atWriting(f func()) func(string, int64) *progress {
+	times := 0
+	return func(what string, total int64) *progress {
+		if what == "reading" {
+			if times++; times == 2 {
+				f()
+			}
+		}
+		return newProgress(nil, what, total)
+	}
+}
+
+// importHooked is runImport with a hook.
+func importHooked(ctx context.Context, dir string, f func()) error {
+	cmd := &cobra.Command{}
+	cmd.SetContext(ctx)
+	_, err := runImport(cmd, dir, shipped, false, atWriting(f))
+	return err
+}
+
+func TestInterruptedImportLeavesNothing(t *testing.T) {
+	parent := t.TempDir()
+	ctx, interrupt := context.WithCancel(t.Context())
+	err := importHooked(ctx, filepath.Join(parent, "registry"), interrupt)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v, want %v", err, context.Canceled)
+	}
+	if left, _ := os.ReadDir(parent); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+const killedImportEnv = "REGTOOL_TEST_KILLED_IMPORT"
+
+func TestKilledImportLeavesNoRegistryAndIsRepeated(t *testing.T) {
+	if dir := os.Getenv(killedImportEnv); dir != "" {
+		t.Fatal(importHooked(t.Context(), dir, func() { syscall.Kill(os.Getpid(), syscall.SIGKILL) }))
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "registry")
+	child := exec.Command(self, "-test.run=^TestKilledImportLeavesNoRegistryAndIsRepeated$")
+	child.Env = append(os.Environ(), killedImportEnv+"="+dir)
+	if out, err := child.CombinedOutput(); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Fatalf("child ended with %v, want it killed\n%s", err, out)
+	}
+	left, err := os.ReadDir(parent)
+	if err != nil || len(left) != 1 || !strings.HasPrefix(left[0].Name(), "registry"+importMark) {
+		t.Fatalf("left behind: %v, %v; want the store under construction alone", left, err)
+	}
+	mustImport(t, oneAgent, "--dir", dir, "-")
+	if left, _ := os.ReadDir(parent); len(left) != 1 || left[0].Name() != "registry" {
+		t.Errorf("left after the next import: %v", left)
+	}
+	if agents(t, dir) != 1 {
+		t.Errorf("%d agents, want 1", agents(t, dir))
+	}
+}
+
+func TestEveryRecordedStateIsImportedTwice(t *testing.T) {
+	fixtures := os.Getenv("REGISTRAR_FIXTURES")
+	if fixtures == "" {
+		t.Skip("REGISTRAR_FIXTURES does not name a folder of recorded states")
+	}
+	for _, name := range []string{
+		"apache-mesos-docs/master-GET_AGENTS.json", "apache-mesos-docs/master-GET_STATE.json", "dcos-metrics/master-state.json",
+		"dcos-net/operator-stream/hello-world.json", "dcos-net/operator-stream/recovered-agents.json",
+		"dcos-net/state/master-state-1.0.0.json", "dcos-net/state/master-state-1.8.0.json",
+		"dcos-ui/marathon-1-pod-group-state-summary.json", "dcos-ui/marathon-1-task-state-summary.json",
+		"dcos-ui/state-0.22.0.json", "mesos-dns/factories-fake.json",
+	} {
+		dir := filepath.Join(t.TempDir(), "registry")
+		file := filepath.Join(fixtures, name)
+		mustImport(t, "", "--dir", dir, file)
+		if out := mustImport(t, "", "--dir", dir, file); !strings.Contains(out, "(0 changes)") {
+			t.Errorf("%s: the second import prints\n%s", name, out)
+		}
+	}
+}
+
+func TestReasonOfAnImportFitsIntoTheLog(t *testing.T) {
+	got := importReason(strings.Repeat("\xff", 5000))
+	if len(got) > 4096 || !strings.HasPrefix(got, "import \uFFFD") || strings.ToValidUTF8(got, "") != got {
+		t.Errorf("reason has %d bytes: %.40q", len(got), got)
+	}
+}
+
+func TestExportReportsAnErrorOfItsWriter(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "registry")
+	if err := importHooked(t.Context(), dir, func() {}); err != nil {
+		t.Fatal(err)
+	}
+	for format := range exporters {
+		var trouble bytes.Buffer
+		code := run(t.Context(), []string{"export", "--dir", dir, "--format", format}, nil, fullDisk{}, &trouble)
+		if code != exitFailed || !strings.Contains(trouble.String(), syscall.ENOSPC.Error()) {
+			t.Errorf("%s: exit code %d, stderr %s", format, code, trouble.String())
+		}
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
