@@ -63,6 +63,9 @@ error and nothing is written.`,
 	dir, asJSON := dirFlag(cmd), jsonFlag(cmd)
 	strict := cmd.Flags().Bool("strict", false, "write nothing if a field cannot be kept")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *dir == "" { // as from a variable that is not set; it would mean the working directory
+			return usagef("--dir is empty: name a directory")
+		}
 		src, err := sourceOf(args[0], cmd.InOrStdin())
 		if err != nil {
 			return err
@@ -127,7 +130,7 @@ func runImport(cmd *cobra.Command, dir string, src source, strict bool, show sho
 	case err != nil:
 		return nil, err
 	}
-	if err := im.rehearse(here.Registry); err != nil {
+	if err := im.rehearse(ctx, here.Registry); err != nil {
 		return nil, fmt.Errorf("%s: nothing was written: %w", src.name, err)
 	}
 	end := here.Registry
@@ -163,9 +166,9 @@ func importReason(name string) string {
 
 // rehearse looks at the whole input and tries every operation out on a draft.
 // An error means that something would be refused, or lost against --strict.
-func (im *importer) rehearse(reg *registry.Registry) error {
+func (im *importer) rehearse(ctx context.Context, reg *registry.Registry) error {
 	dry := rehearse(reg)
-	report, err := walk(im.in, reg, dry.try)
+	report, err := walk(ctx, im.in, reg, dry.try)
 	if err != nil {
 		return err
 	}

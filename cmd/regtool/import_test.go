@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,9 +17,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/eaba02dc/registrar/registrar"
+	"github.com/eaba02dc/registrar/registrar/store"
 	"github.com/eaba02dc/registrar/registry"
 	"github.com/eaba02dc/registrar/testdata/cluster"
 	"github.com/eaba02dc/registrar/wal"
@@ -213,6 +218,56 @@ func TestInterruptedImportLeavesNothing(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+func TestImportFollowsALinkToItsFileSystem(t *testing.T) {
+	parent := t.TempDir()
+	target, link := filepath.Join(parent, "volume", "registry"), filepath.Join(parent, "link")
+	if err := errors.Join(os.MkdirAll(target, 0o755), os.Symlink(target, link)); err != nil {
+		t.Fatal(err)
+	}
+	mustImport(t, oneAgent, "--dir", link, "-")
+	if to, err := os.Readlink(link); err != nil || to != target || agents(t, target) != 1 {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+}
+
+func TestImportWaitsWhenTheQueueIsFull(t *testing.T) {
+	r, err := registrar.Open(t.Context(), store.NewMemory(), registrar.Options{MaxQueue: 2, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	im := &importer{in: spoolOf(t, `{"slaves":[`+strings.Join(manyAgents(500), ",")+`]}`)}
+	end, err := im.write(t.Context(), r, registry.New())
+	if err != nil || end.Len(registry.Admitted) != 500 {
+		t.Errorf("imported %v, %v", end, err)
+	}
+}
+
+func manyAgents(n int) (list []string) {
+	for i := range n {
+		list = append(list, fmt.Sprintf(`{"id":"a%d","hostname":"h","port":1}`, i))
+	}
+	return list
+}
+
+func TestSilentMasterIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		body := newImpatient(silent{ctx}, ctx, cancel)
+		defer body.Close()
+		start := time.Now()
+		_, err := body.Read(make([]byte, 1))
+		if err == nil || !strings.Contains(err.Error(), "nothing came for 1m0s") || time.Since(start) != maxSilence {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+	})
+}
+
+// silent answers nothing until its request is cancelled.
+type silent struct{ ctx context.Context }
+
+func (s silent) Read([]byte) (int, error) { <-s.ctx.Done(); return 0, s.ctx.Err() }
+func (s silent) Close() error             { return nil }
 
 const killedImportEnv = "REGTOOL_TEST_KILLED_IMPORT"
 

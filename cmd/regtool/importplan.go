@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/eaba02dc/registrar/internal/mesosjson"
@@ -179,8 +180,8 @@ func (r *rehearsal) changes(reg *registry.Registry) uint64 {
 // walk reads the input and hands the steps of each agent, and then of the
 // master, to each, in order. An agent stands in the input once, so reg may be
 // the registry from before the import throughout.
-func walk(in *spool, reg *registry.Registry, each func([]step) error) (mesosjson.Report, error) {
-	r, err := in.reader()
+func walk(ctx context.Context, in *spool, reg *registry.Registry, each func([]step) error) (mesosjson.Report, error) {
+	r, err := in.reader(ctx)
 	if err != nil {
 		return mesosjson.Report{}, err
 	}

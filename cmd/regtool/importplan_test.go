@@ -108,7 +108,7 @@ func with(t *testing.T, reg *registry.Registry, operations ...ops.Operation) *re
 func imported(t *testing.T, reg *registry.Registry, in *spool) (*registry.Registry, string) {
 	t.Helper()
 	dry := rehearse(reg)
-	if _, err := walk(in, reg, dry.try); err != nil {
+	if _, err := walk(t.Context(), in, reg, dry.try); err != nil {
 		t.Fatal(err)
 	}
 	var list []string
@@ -192,7 +192,7 @@ func TestInterruptedImportIsMendedByRepeatingIt(t *testing.T) {
 	}
 	var operations []ops.Operation
 	for _, in := range list {
-		if _, err := walk(in, reg, func(steps []step) error {
+		if _, err := walk(t.Context(), in, reg, func(steps []step) error {
 			for _, s := range steps {
 				if s.op != nil {
 					operations = append(operations, s.op)
@@ -250,7 +250,7 @@ func TestImportNamesThePlaceOfARefusedAgent(t *testing.T) {
 	long := strings.Repeat("x", registry.MaxAgent)
 	input := `{"slaves":[{"id":"ok","hostname":"h"},{"id":"a","hostname":"` + long + `"}]}`
 	reg := registry.New()
-	_, err := walk(spoolOf(t, input), reg, rehearse(reg).try)
+	_, err := walk(t.Context(), spoolOf(t, input), reg, rehearse(reg).try)
 	if err == nil || !strings.HasPrefix(err.Error(), `slaves[1]: restore agent "a": `) {
 		t.Errorf("error is %.200v, want the place and the operation", err)
 	}

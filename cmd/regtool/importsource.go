@@ -69,9 +69,7 @@ func fetch(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
 		cancel(nil)
 		return nil, err
 	}
-	body := &impatient{answer.Body, ctx, cancel, time.AfterFunc(maxSilence, func() {
-		cancel(fmt.Errorf("nothing came for %v", maxSilence))
-	})}
+	body := newImpatient(answer.Body, ctx, cancel)
 	if answer.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(body, maxErrorBody))
 		return nil, errors.Join(fmt.Errorf("the master answers %s: %s", answer.Status, strings.TrimSpace(string(text))), body.Close())
@@ -86,6 +84,13 @@ type impatient struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
+}
+
+// newImpatient gives up by calling cancel, which ends ctx and with it the
+// request that body belongs to.
+func newImpatient(body io.ReadCloser, ctx context.Context, cancel context.CancelCauseFunc) *impatient {
+	timer := time.AfterFunc(maxSilence, func() { cancel(fmt.Errorf("nothing came for %v", maxSilence)) })
+	return &impatient{body, ctx, cancel, timer}
 }
 
 func (i *impatient) Read(p []byte) (int, error) {
@@ -156,13 +161,13 @@ func unpack(r io.Reader) (io.Reader, error) {
 }
 
 // reader starts over at the beginning. The reader before it is no longer valid.
-func (s *spool) reader() (io.Reader, error) {
+func (s *spool) reader(ctx context.Context) (io.Reader, error) {
 	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
 	s.done()
 	s.bar = s.show("reading", s.bytes)
-	return &watched{bufio.NewReaderSize(s.file, 64<<10), context.Background(), s.bar}, nil
+	return &watched{bufio.NewReaderSize(s.file, 64<<10), ctx, s.bar}, nil
 }
 
 func (s *spool) done() {

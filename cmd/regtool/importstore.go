@@ -23,7 +23,10 @@ const importMark = ".importing-"
 // build makes a new store of the input beside dir and, once it is whole and
 // closed, gives it the name dir. Whatever goes wrong, there is nothing at dir.
 func (im *importer) build(ctx context.Context) (end *registry.Registry, err error) {
-	dir := filepath.Clean(im.dir)
+	dir, err := realDir(im.dir)
+	if err != nil {
+		return nil, err
+	}
 	if err := clearLeftovers(dir, im.log); err != nil {
 		return nil, err
 	}
@@ -45,6 +48,17 @@ func (im *importer) build(ctx context.Context) (end *registry.Registry, err erro
 		return nil, err
 	}
 	return end, moveStore(beside, dir)
+}
+
+// realDir is where dir really is, so that "beside" means its own file system and
+// not that of a link to it.
+func realDir(dir string) (string, error) {
+	if _, err := os.Lstat(dir); err == nil {
+		if dir, err = filepath.EvalSymlinks(dir); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Abs(dir)
 }
 
 // clearLeftovers removes what interrupted imports into dir left beside it, and
@@ -95,7 +109,7 @@ func globQuote(path string) string {
 // name makes room; anything else does not.
 func moveStore(from, to string) error {
 	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("make room for the new store: %w; what is there is no store: move it away", err)
+		return fmt.Errorf("make room for the new store: %w; if it is a mount point, name a directory inside it, else move away what is there", err)
 	}
 	if err := os.Rename(from, to); err != nil {
 		return err
@@ -117,7 +131,7 @@ func (im *importer) extend(ctx context.Context, seen *registry.Registry) (*regis
 	}
 	reg := r.Snapshot()
 	if reg.Digest() != seen.Digest() {
-		if err := im.rehearse(reg); err != nil {
+		if err := im.rehearse(ctx, reg); err != nil {
 			return nil, errors.Join(err, r.Close())
 		}
 	}
@@ -132,7 +146,7 @@ const maxUnderway = 4 * 4096
 // and closes r. What the registry was before is reg.
 func (im *importer) write(ctx context.Context, r *registrar.Registrar, reg *registry.Registry) (*registry.Registry, error) {
 	w := writing{ctx: ctx, r: r, request: im.request}
-	_, err := walk(im.in, reg, w.submit)
+	_, err := walk(ctx, im.in, reg, w.submit)
 	for err == nil && len(w.underway) > 0 {
 		err = w.settle()
 	}
@@ -159,6 +173,11 @@ func (w *writing) submit(steps []step) error {
 		request := w.request
 		request.Operation = s.op
 		p, err := w.r.Submit(request)
+		for errors.Is(err, registrar.ErrOverloaded) && len(w.underway) > 0 { // agents are large: fewer fit
+			if err = w.settle(); err == nil {
+				p, err = w.r.Submit(request)
+			}
+		}
 		if err != nil {
 			return err
 		}

@@ -111,7 +111,7 @@ func stateAgent(n *node) Entry {
 	a, said := stateInfo(n)
 	return Entry{
 		ID: a.ID, Status: status(n, registry.Admitted), Agent: &a,
-		silent: silence{checkpoint: true, resources: !said},
+		silent: silence{checkpoint: true, resources: !said, reservations: !hasFullResources(n)},
 	}
 }
 

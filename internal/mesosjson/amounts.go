@@ -11,8 +11,8 @@ import (
 // most: lists of Resource messages (/slaves), amounts by role, or one sum for
 // all roles (before 1.0). It reports whether there was any.
 func stateResources(n *node) (list []registry.Resource, said bool) {
-	free, reserved := n.member("unreserved_resources_full"), n.member("reserved_resources_full")
-	if free != nil || reserved != nil {
+	if hasFullResources(n) {
+		free, reserved := n.member("unreserved_resources_full"), n.member("reserved_resources_full")
 		n.pass("resources", "unreserved_resources", "reserved_resources")
 		list = resources(free)
 		for _, role := range reserved.fields() {
@@ -20,7 +20,7 @@ func stateResources(n *node) (list []registry.Resource, said bool) {
 		}
 		return list, true
 	}
-	free, reserved = n.member("unreserved_resources"), n.member("reserved_resources")
+	free, reserved := n.member("unreserved_resources"), n.member("reserved_resources")
 	if free != nil || reserved != nil {
 		n.pass("resources")
 		list = amounts(free, "")
@@ -31,6 +31,11 @@ func stateResources(n *node) (list []registry.Resource, said bool) {
 	}
 	total := n.member("resources")
 	return amounts(total, ""), total != nil
+}
+
+// hasFullResources reports whether an agent's resources come with all detail.
+func hasFullResources(n *node) bool {
+	return n.member("unreserved_resources_full") != nil || n.member("reserved_resources_full") != nil
 }
 
 // amounts reads {"cpus":4.0,"ports":"[31000-32000]","disks":"{a, b}"}. A

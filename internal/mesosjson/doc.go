@@ -38,6 +38,6 @@
 // reservations look alike there and are taken as static, and an amount of 0 is
 // the same as none. It has no checkpoint flag, and agents not yet back after a
 // failover ("recovered") have no resources. [Entry.Over] keeps what is known
-// of these already. A port that is not given is taken from the agent's
+// of these already; of resources, as long as their sums are what it says. A port that is not given is taken from the agent's
 // process address, else it is Mesos's default, 5051.
 package mesosjson

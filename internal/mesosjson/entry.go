@@ -20,7 +20,10 @@ type Entry struct {
 
 // silence is what the form of an entry has no room for: there, nothing said
 // does not mean nothing there.
-type silence struct{ resources, checkpoint bool }
+type silence struct {
+	resources, checkpoint bool
+	reservations          bool // who made them, and which refine which
+}
 
 // Over is what a registry should hold of the agent if it held known before:
 // all that the input says, and from known what the input has no way to say,
@@ -32,7 +35,7 @@ func (e Entry) Over(known registry.Agent) registry.Agent {
 	}
 	a := *e.Agent
 	a.Incarnation, a.Labels, a.Payload = known.Incarnation, known.Labels, known.Payload
-	if e.silent.resources {
+	if e.silent.resources || e.silent.reservations && sameAmounts(a.Resources, known.Resources) {
 		a.Resources = known.Resources
 	}
 	if e.silent.checkpoint {

@@ -274,6 +274,30 @@ func TestWhatTheFormCannotSayStaysAsKnown(t *testing.T) {
 	}
 }
 
+func TestDetailOfResourcesStaysAsLongAsTheSumsAreRight(t *testing.T) {
+	known := registry.Agent{ID: "a", Hostname: "h", Port: 1, Resources: []registry.Resource{
+		{Name: "cpus", Value: registry.Scalar(2)},
+		{Name: "cpus", Value: registry.Scalar(0.5), Reservations: []registry.Reservation{{Role: "x"}, {Role: "web", Dynamic: true, Principal: "p"}}},
+		{Name: "cpus", Value: registry.Scalar(1.5), Reservations: []registry.Reservation{{Role: "web"}}},
+		{Name: "ports", Value: registry.Ranges(registry.Range{Begin: 5, End: 9}, registry.Range{Begin: 1, End: 4})},
+		{Name: "disks", Value: registry.Set("b", "a")},
+		{Name: "gpus", Value: registry.Scalar(0)},
+	}}
+	for input, kept := range map[string]bool{
+		`"reserved_resources":{"web":{"cpus":2.0}},"unreserved_resources":{"gpus":0.0,"cpus":2.0,"ports":"[1-9]","disks":"{a, b}"}`: true,
+		`"reserved_resources":{"web":{"cpus":1.0}},"unreserved_resources":{"cpus":3.0,"ports":"[1-9]","disks":"{a, b}"}`:            false,
+		`"reserved_resources":{"web":{"cpus":2.0}},"unreserved_resources":{"cpus":2.0,"ports":"[1-8]","disks":"{a, b}"}`:            false,
+		`"reserved_resources":{"web":{"cpus":2.0}},"unreserved_resources":{"cpus":2.0,"ports":"[1-9]","disks":"{a}"}`:               false,
+		`"reserved_resources_full":{},"unreserved_resources_full":[]`:                                                               false,
+	} {
+		list, _ := mustRead(t, `{"slaves":[{"id":"a","hostname":"h","port":1,`+input+`}]}`)
+		got := list[0].Over(known).Resources
+		if same := cmp.Equal(known.Resources, got, cmpopts.EquateEmpty()); same != kept {
+			t.Errorf("%s: kept is %v, want %v; resources are now %+v", input, same, kept, got)
+		}
+	}
+}
+
 func TestWhatTheFormCanSayReplacesWhatWasKnown(t *testing.T) {
 	list, _ := mustRead(t, `{"slaves": {"slaves": [{"info": {"id": {"value": "a"}, "hostname": "h", "port": 1, "checkpoint": false}}]}}`)
 	known := registry.Agent{ID: "a", Hostname: "h", Port: 1, Checkpoint: true,
