@@ -77,7 +77,9 @@ type outcome struct {
 }
 
 func (f applyFlags) apply(cmd *cobra.Command, id registry.AgentID, decide decide) error {
+	done := busy(cmd.ErrOrStderr(), "recover "+*f.dir)
 	r, err := openDir(cmd.Context(), *f.dir, logger(cmd))
+	done()
 	if err != nil {
 		return err
 	}

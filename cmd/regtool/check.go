@@ -31,7 +31,9 @@ It never writes. It exits with 1 if it finds anything.`,
 	}
 	dir, asJSON := dirFlag(cmd), jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		done := busy(cmd.ErrOrStderr(), "check "+*dir)
 		d, err := checkDir(cmd.Context(), *dir)
+		done()
 		if err != nil {
 			return err
 		}

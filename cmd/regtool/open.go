@@ -24,6 +24,7 @@ type stored struct {
 // loadDir reads and proves the registry in dir. It writes nothing and keeps
 // nothing open.
 func loadDir(cmd *cobra.Command, dir string) (_ *stored, err error) {
+	defer busy(cmd.ErrOrStderr(), "read "+dir)()
 	l, err := wal.Open(dir, wal.Options{ReadOnly: true, Logger: logger(cmd)})
 	if err != nil {
 		return nil, advise(dir, err)

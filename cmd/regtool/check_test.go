@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/eaba02dc/registrar/registrar"
+	"github.com/eaba02dc/registrar/registrar/store"
+	"github.com/eaba02dc/registrar/registry"
+	"github.com/eaba02dc/registrar/wal"
+)
+
+// Bytes that are whole and mean nothing are found too: the checksums vouch for
+// what was written, not for its sense.
+func TestCheckFindsRecordsWithoutAMeaning(t *testing.T) {
+	dir, l := newStore(t)
+	durable, err := l.Append(store.Record{Mark: store.Mark{Seq: 1, Epoch: 1, Revision: 1, Count: 1}, First: 1, Data: []byte("not rows")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(durable(), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := checkDir(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Sound || len(got.Findings) != 1 || got.Findings[0].Severity != wal.SeverityError ||
+		got.Findings[0].Place != "registry" || !strings.Contains(got.Findings[0].Problem, "record 1") {
+		t.Errorf("got %+v", got)
+	}
+	code, stdout, stderr := call(t, t.Context(), "check", "--dir", dir)
+	if code != exitFailed || !strings.Contains(stdout, "\nerror     registry  ") || !strings.Contains(stderr, "1 finding") {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
+
+func TestCheckOfAnEmptyRegistryIsSound(t *testing.T) {
+	dir, l := newStore(t)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := checkDir(t.Context(), dir)
+	want := &diagnosis{Sound: true, Findings: []wal.Finding{}, Digest: registry.New().Digest().String()}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+}
+
+func TestErrorsSayWhatToDoNext(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{wal.ErrNotExist, "regtool import --dir D FILE makes one"},
+		{wal.ErrLocked, "end the process that has it open, or go through it"},
+		{wal.ErrVersion, "use the regtool that wrote it, or a newer one"},
+		{registry.ErrVersion, "use the regtool that wrote it, or a newer one"},
+		{&wal.CorruptError{Dir: "D", Err: errors.New("x")}, "regtool check --dir D lists all that is wrong"},
+		{&wal.LostRecordsError{Dir: "D", From: 1}, "regtool check --dir D lists all that is wrong"},
+		{&registry.CorruptError{Err: errors.New("x")}, "regtool check --dir D lists all that is wrong"},
+		{&registrar.MismatchError{}, "regtool check --dir D lists all that is wrong"},
+	} {
+		got := advise("D", fmt.Errorf("open: %w", c.err))
+		if !errors.Is(got, c.err) || !strings.HasSuffix(got.Error(), "; "+c.want) {
+			t.Errorf("got %v, want it to end with %q", got, c.want)
+		}
+	}
+	other := errors.New("other")
+	if got := advise("D", other); got != other {
+		t.Errorf("got %v", got)
+	}
+}
