@@ -59,6 +59,7 @@ func (l *loader) checkpoint(ctx context.Context, s store.Store) error {
 	if err != nil {
 		return fmt.Errorf("read the checkpoint: %w", err)
 	}
+	l.draft.Reserve(mark.Count)
 	for chunk, err := range chunks {
 		if err == nil {
 			err = l.draft.Redo(chunk, mark.Revision)

@@ -32,7 +32,7 @@ func (t *agents) find(id AgentID, hash uint32) (*entry, uint32) {
 // add places e, whose ID is not in the table, behind all others.
 func (t *agents) add(e *entry, edit uint64) (place uint32) {
 	if t.next == math.MaxUint32 || !t.index.add(e.hash, t.next) {
-		t.layOut(edit)
+		t.layOut(t.len()+1, edit)
 		t.index.add(e.hash, t.next)
 	}
 	place = t.next
@@ -67,11 +67,11 @@ func (t *agents) len() int {
 }
 
 // layOut gives every entry a new place, in the same order and without gaps, in
-// a new index with room for as many again. It costs O(all agents) and happens
-// after as many arrivals, or after maxDead removals of one ID.
-func (t *agents) layOut(edit uint64) {
+// a new index with room for twice n. It costs O(all agents) and happens after
+// as many arrivals, or after maxDead removals of one ID.
+func (t *agents) layOut(n int, edit uint64) {
 	old := t.slots
-	t.slots, t.index, t.next = slots{edit: edit}, newIndex(t.len()+1), 0
+	t.slots, t.index, t.next = slots{edit: edit}, newIndex(n), 0
 	for e := range old.all() {
 		t.index.add(e.hash, t.next)
 		t.slots.set(t.next, e, edit)

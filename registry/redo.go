@@ -32,6 +32,18 @@ func (d *Draft) Redo(group []byte, revision uint64) error {
 	return nil
 }
 
+// Reserve makes room for n agents, so that redoing a large registry need not
+// make it again and again. It only saves time.
+func (d *Draft) Reserve(n uint64) {
+	if n = min(n, maxReserved); n > uint64(d.next.agents.len()) {
+		d.next.agents.layOut(int(n), d.edit)
+	}
+}
+
+// maxReserved bounds what a number in a damaged store can make Reserve take:
+// 32 MiB.
+const maxReserved = 1 << 20
+
 func versionError(what string, v uint64) error {
 	if v == 0 {
 		return &CorruptError{Err: fmt.Errorf("%s of version 0", what)}
