@@ -29,8 +29,8 @@ func newExportCommand() *cobra.Command {
   json     one document: master, revision, digest and every agent with all that
            is known of it, in the order in which they arrived
   ndjson   the agents alone, each a document on a line of its own
-  mesos    what a Mesos master answers at /registrar(1)/registry; agents stand in
-           the order in which they came into their state
+  mesos    what a Mesos master answers at /registrar(1)/registry; agents stand
+           in the order in which they came into their state
 
 The mesos form has no place for incarnations, labels and payloads, nor for what
 is known of agents that are unreachable or gone; an agent without a port gets
