@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eaba02dc/registrar/internal/bench"
+)
+
+func newBenchCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure the engine on this machine",
+		Long: `Bench measures the engine on this machine: real files, real syncs. Beside each
+figure stands its floor, what the same bytes cost with nothing around them,
+measured in the same run. The benchmarks and how to read them are in
+docs/benchmarks.md.`,
+		Example: `  regtool bench registrar
+  regtool bench registrar --agents 1000 --rounds 1`,
+		Args: subcommandOnly,
+		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newBenchRegistrarCommand(), newBenchVictimCommand())
+	return cmd
+}
+
+func newBenchRegistrarCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "registrar",
+		Short: "Measure how fast agents are admitted, lost, taken back, recovered, removed",
+		Long: `Registrar puts a cluster's agents through the engine, all operations of a phase
+submitted at once and every one awaited: admit, readmit unchanged, readmit
+changed, unreachable, reachable; then a process is killed and its store opened
+(recover), opened after a clean close (recover_clean); remove; and clients that
+each wait for their Admit before the next (closed_loop).
+
+Times are medians of the rounds. "x floor" is how many times as long as writing
+or reading the same bytes raw; "x pebble" as writing them to a plain Pebble.
+The last columns are what Mesos took, in 2014 and in version 1.12, on machines
+of their own.
+
+The files are made in a new directory in --dir, which decides which disk is
+measured, and are removed in the end.`,
+		Example: `  regtool bench registrar
+  regtool bench registrar --agents 10000,100000 --rounds 7
+  regtool bench registrar --agents 1000 --agent-bytes 600 --dir /var/lib --json`,
+		Args: noArguments,
+	}
+	var b bench.Registrar
+	cmd.Flags().IntSliceVar(&b.Agents, "agents", []int{10_000}, "how many agents; a list measures one size after another")
+	cmd.Flags().IntVar(&b.Rounds, "rounds", 5, "how often each size is measured; one more repetition does not count")
+	cmd.Flags().IntVar(&b.AgentBytes, "agent-bytes", 0, "pad each agent to this many bytes in the log")
+	cmd.Flags().StringVar(&b.Dir, "dir", "", "measure the disk of this directory (default: the working directory)")
+	cmd.MarkFlagDirname("dir")
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := b.Validate(); err != nil {
+			return usagef("%w", err)
+		}
+		b.Victim = benchVictim
+		report, err := runBench(cmd, b)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return writeJSON(cmd.OutOrStdout(), report)
+		}
+		return writeReport(cmd, report)
+	}
+	return cmd
+}
+
+// runBench shows on a terminal how far it has come. The bar is only drawn
+// between phases, where it disturbs none.
+func runBench(cmd *cobra.Command, b bench.Registrar) (bench.Report, error) {
+	bar := newProgress(cmd.ErrOrStderr(), "measuring, phase", int64(b.Phases()))
+	defer bar.Done()
+	b.Progress = func() { bar.Add(1) }
+	return b.Run(cmd.Context())
+}
+
+func writeReport(cmd *cobra.Command, r bench.Report) error {
+	phases, loops := r.Tables()
+	if err := writeRows(cmd.OutOrStdout(), phases.Header, phases.Rows); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(cmd.OutOrStdout()); err != nil {
+		return err
+	}
+	return writeRows(cmd.OutOrStdout(), loops.Header, loops.Rows)
+}
+
+// benchVictim is this program again, as the process that is killed. Args[0]
+// stays what it was: tests know the tool by that name.
+func benchVictim(ctx context.Context) *exec.Cmd {
+	self, err := os.Executable()
+	if err != nil {
+		return &exec.Cmd{Err: err}
+	}
+	cmd := exec.CommandContext(ctx, self)
+	cmd.Args = []string{os.Args[0], "bench", "victim"}
+	return cmd
+}
+
+func newBenchVictimCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "victim", Hidden: true, Args: noArguments,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return bench.RunVictim(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+}
