@@ -25,6 +25,7 @@ func commands() []*cobra.Command {
 		newExportCommand(),
 		newApplyCommand(),
 		newCheckCommand(),
+		newBenchCommand(),
 		newDemoCommand(),
 		newDemoWriterCommand(),
 		newVersionCommand(),
