@@ -124,21 +124,21 @@ func repeat(make func() io.Reader, n int) (list []io.Reader) {
 }
 
 func TestMemoryDoesNotGrowWithTheInput(t *testing.T) {
-	// 100 MB of a state, nearly all of it tasks, as in real ones.
+	// 32 MB of a state, nearly all of it tasks, as in real ones.
 	task := `{"id": "task", "name": "` + strings.Repeat("n", 180) + `", "resources": {"cpus": 0.1}},`
 	tasks := func() io.Reader { return strings.NewReader(strings.Repeat(task, 5000)) }
 	input := io.MultiReader(append(append([]io.Reader{strings.NewReader(`{"frameworks": [{"tasks": [`)},
-		repeat(tasks, 90)...), strings.NewReader(`{}]}], "slaves": [{"id": "a", "hostname": "h"}]}`))...)
+		repeat(tasks, 30)...), strings.NewReader(`{}]}], "slaves": [{"id": "a", "hostname": "h"}]}`))...)
 	count := &counter{r: input}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	report, err := mesosjson.Read(count, func(mesosjson.Entry) error { return nil })
 	runtime.ReadMemStats(&after)
-	if err != nil || report.Admitted != 1 || count.n < 90<<20 {
+	if err != nil || report.Admitted != 1 || count.n < 30<<20 {
 		t.Fatalf("read %d bytes: %+v, %v", count.n, report, err)
 	}
 	// What the test itself allocates is the tasks, once each.
-	if spent := after.TotalAlloc - before.TotalAlloc; spent > uint64(count.n)+(16<<20) {
+	if spent := after.TotalAlloc - before.TotalAlloc; spent > uint64(count.n)+(4<<20) {
 		t.Errorf("reading %d bytes allocated %d beside them", count.n, spent-uint64(count.n))
 	}
 }
