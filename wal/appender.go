@@ -11,9 +11,10 @@ import (
 // or in a wait for room that can no longer come. The handover takes about a
 // microsecond, a hundredth of a sync.
 type appender struct {
-	log  *Log
-	work chan store.Record
-	done chan applied // closed once the goroutine ends
+	watch *watch
+	db    *pebble.DB
+	work  chan store.Record
+	done  chan applied // closed once the goroutine ends
 }
 
 type applied struct {
@@ -21,8 +22,8 @@ type applied struct {
 	err   error
 }
 
-func startAppender(l *Log) *appender {
-	a := &appender{log: l, work: make(chan store.Record), done: make(chan applied)}
+func startAppender(l *Log, db *pebble.DB) *appender {
+	a := &appender{watch: l.watch, db: db, work: make(chan store.Record), done: make(chan applied)}
 	go a.run()
 	return a
 }
@@ -33,7 +34,7 @@ func (a *appender) run() {
 		b, err := a.write(r)
 		select {
 		case a.done <- applied{b, err}:
-		case <-a.log.watch.ended: // apply may have gone
+		case <-a.watch.ended: // apply may have gone
 		}
 	}
 }
@@ -41,30 +42,30 @@ func (a *appender) run() {
 // apply returns once Pebble has r in its log's buffer. After an error the
 // record may be in the log all the same.
 func (a *appender) apply(r store.Record) (*pebble.Batch, error) {
-	ended := a.log.watch.ended
+	ended := a.watch.ended
 	select {
 	case a.work <- r:
 	case <-ended:
-		return nil, a.log.watch.reason
+		return nil, a.watch.reason
 	}
 	select {
 	case d := <-a.done:
 		return d.batch, d.err
 	case <-ended:
-		return nil, a.log.watch.reason
+		return nil, a.watch.reason
 	}
 }
 
 func (a *appender) write(r store.Record) (b *pebble.Batch, err error) {
-	defer a.log.watch.recover(&err)
-	b = a.log.db.NewBatch()
+	defer a.watch.recover(&err)
+	b = a.db.NewBatch()
 	op := b.SetDeferred(recordKeyLen, recordFrameLen(r))
 	putRecord(op.Key, op.Value, r)
 	if err := op.Finish(); err != nil {
 		return b, err
 	}
 	// Not Commit(Sync): it can return nil after a sync that failed.
-	return b, a.log.db.ApplyNoSyncWait(b, pebble.Sync)
+	return b, a.db.ApplyNoSyncWait(b, pebble.Sync)
 }
 
 // close waits for the goroutine, unless it is parked.
@@ -72,6 +73,6 @@ func (a *appender) close() {
 	close(a.work)
 	select {
 	case <-a.done:
-	case <-a.log.watch.ended:
+	case <-a.watch.ended:
 	}
 }

@@ -79,7 +79,7 @@ func (l *Log) checkWitness(report func(Finding)) error {
 }
 
 func (l *Log) checkPoint(ctx context.Context, p point, report func(Finding)) error {
-	err := l.prove(ctx, p)
+	err := l.prove(ctx, l.db, p)
 	var corrupt *CorruptError
 	if errors.As(err, &corrupt) {
 		f := finding(corrupt)
@@ -100,7 +100,7 @@ func (l *Log) checkRecords(ctx context.Context, report func(Finding)) error {
 	}
 	c := chain{dir: l.dir, next: l.floor + 1}
 	c.known = l.floor == 0
-	for r, err := range l.rows(0, l.durable.Seq) {
+	for r, err := range l.rows(l.db, 0, l.durable.Seq) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

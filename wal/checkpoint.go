@@ -23,12 +23,13 @@ type point struct {
 // A damaged one is logged, and the older one offered.
 func (l *Log) Checkpoint(ctx context.Context) (store.Mark, iter.Seq2[[]byte, error], error) {
 	none := func(func([]byte, error) bool) {}
-	if _, err := l.beginReading(); err != nil {
+	v, err := l.beginReading()
+	if err != nil {
 		return store.Mark{}, none, fmt.Errorf("read checkpoint: %w", err)
 	}
-	defer l.endReading()
+	defer l.endReading(v)
 	for _, p := range l.newestFirst() {
-		err := l.prove(ctx, p)
+		err := l.prove(ctx, v.db, p)
 		if err == nil {
 			return p.mark, l.chunks(ctx, p.mark.Seq), nil
 		}
@@ -68,11 +69,11 @@ func isDamage(err error) bool {
 }
 
 // prove reads a checkpoint from end to end.
-func (l *Log) prove(ctx context.Context, p point) error {
+func (l *Log) prove(ctx context.Context, db *pebble.DB, p point) error {
 	if p.err != nil {
 		return p.err
 	}
-	for _, err := range l.chunksHeld(ctx, p.mark.Seq) {
+	for _, err := range l.chunksHeld(ctx, db, p.mark.Seq) {
 		if err != nil {
 			return err
 		}
@@ -83,12 +84,13 @@ func (l *Log) prove(ctx context.Context, p point) error {
 // chunks yields a checkpoint's chunks, for a caller that holds nothing.
 func (l *Log) chunks(ctx context.Context, seq uint64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		if _, err := l.beginReading(); err != nil {
+		v, err := l.beginReading()
+		if err != nil {
 			yield(nil, fmt.Errorf("read checkpoint %d: %w", seq, err))
 			return
 		}
-		defer l.endReading()
-		for data, err := range l.chunksHeld(ctx, seq) {
+		defer l.endReading(v)
+		for data, err := range l.chunksHeld(ctx, v.db, seq) {
 			if !yield(data, err) {
 				return
 			}
@@ -98,10 +100,10 @@ func (l *Log) chunks(ctx context.Context, seq uint64) iter.Seq2[[]byte, error] {
 
 // chunksHeld yields chunks in order and ends with an error unless the trailer
 // vouches for exactly them.
-func (l *Log) chunksHeld(ctx context.Context, seq uint64) iter.Seq2[[]byte, error] {
+func (l *Log) chunksHeld(ctx context.Context, db *pebble.DB, seq uint64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		bad := func(err error) { yield(nil, &CorruptError{Dir: l.dir, Place: "checkpoint", Seq: seq, Err: err}) }
-		it, err := l.db.NewIter(&pebble.IterOptions{
+		it, err := db.NewIter(&pebble.IterOptions{
 			LowerBound: appendChunkKey(nil, seq, 0),
 			UpperBound: appendChunkKey(nil, seq+1, 0),
 		})

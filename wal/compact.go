@@ -23,6 +23,7 @@ import (
 // synced and then becomes part of the store in one step. Between two chunks
 // the caller may pause as long as it likes. Two calls take turns.
 func (l *Log) Compact(ctx context.Context, covers store.Mark, chunks iter.Seq[[]byte], keepAfter uint64) error {
+	l.awaitWriting()
 	l.compacting.Lock()
 	defer l.compacting.Unlock()
 	if err := l.compact(ctx, covers, chunks, keepAfter); err != nil {

@@ -44,7 +44,7 @@ func Create(dir string, o Options) (*Log, error) {
 }
 
 func makeLog(dir string, o Options, held io.Closer, history store.HistoryID) *Log {
-	l := &Log{dir: dir, o: o, log: o.Logger, lock: held, history: history, pending: map[*pending]struct{}{}}
+	l := &Log{dir: dir, o: o, log: o.Logger, lock: held, history: history, pending: map[*pending]struct{}{}, readers: map[*pebble.DB]int{}, writing: make(chan struct{})}
 	l.watch = newWatch(dir, o.Logger)
 	l.idle.L = &l.mu
 	return l
@@ -113,7 +113,13 @@ func (l *Log) create() error {
 	}
 	// Opening again is not a formality: Pebble's first log of a new database
 	// is in an old format, in which damage looks like the log's end.
-	return l.open()
+	if err := l.open(); err != nil {
+		return err
+	}
+	if l.awaitWriting(); l.err != nil {
+		return errors.Join(l.err, l.closePebble())
+	}
+	return nil
 }
 
 // createPebble makes the database and what the store says of itself in it.
@@ -122,7 +128,7 @@ func (l *Log) createPebble(dir string) error {
 	o := pebbleOptions(l.gate, l.watch)
 	o.FormatMajorVersion = pebbleFormat
 	o.ErrorIfExists = true
-	err := l.watch.run(func() error {
+	err := l.watch.runOpen(func() error {
 		db, err := pebble.Open(dir, o)
 		if err != nil {
 			return err

@@ -1,8 +1,10 @@
 package wal_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/eaba02dc/registrar/internal/storetest"
 	"github.com/eaba02dc/registrar/registrar/store"
 	"github.com/eaba02dc/registrar/wal"
 )
@@ -129,4 +132,41 @@ func mustHold(fs *vfs.MemFS, w *workload) error {
 		}
 	}
 	return nil
+}
+
+// TestOpeningEndsOnADiskThatStaysFull: Pebble by itself tries for ever to write
+// what it replayed.
+func TestOpeningEndsOnADiskThatStaysFull(t *testing.T) {
+	fs := memFS()
+	l, err := wal.Create(testDir, wal.Options{FS: fs, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendTo(t, l, 1, 30)
+	left := fs.CrashClone(vfs.CrashCloneCfg{})
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	full := errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if strings.HasSuffix(op.Path, ".sst") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	l, err = wal.Open(testDir, wal.Options{FS: errorfs.Wrap(left, full), Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Append(storetest.Rec(31, 1, 1)); !errors.Is(err, syscall.ENOSPC) || !errors.Is(err, store.ErrNotWritten) {
+		t.Fatalf("append: got error %v, want %v because of %v", err, store.ErrNotWritten, syscall.ENOSPC)
+	}
+	_ = l.Close()
+	l, err = wal.Open(testDir, wal.Options{FS: left, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := storetest.Collect(l.Records(context.Background(), 0))
+	if err := errors.Join(err, l.Close()); err != nil || len(got) != 30 {
+		t.Fatalf("got %d records and error %v on a good disk, want 30", len(got), err)
+	}
 }

@@ -103,6 +103,9 @@ type gate struct {
 	mu    sync.RWMutex // held for reading while something is being written
 	shut  bool
 	locks []io.Closer
+
+	holding bool     // tables to be removed stay: another Pebble reads them
+	held    []string // those tables
 }
 
 var errReadOnly = errors.New("the store is open for reading only")
@@ -188,7 +191,34 @@ func (g *gate) Link(oldname, newname string) error {
 }
 
 func (g *gate) Remove(name string) error {
+	if strings.HasSuffix(name, ".sst") && g.hold(name) {
+		return nil
+	}
 	return g.do(func() error { return g.FS.Remove(name) })
+}
+
+// hold puts off the removal of a table. If the process ends before it comes
+// to that, Pebble removes the table when it is opened again.
+func (g *gate) hold(name string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.holding {
+		g.held = append(g.held, name)
+	}
+	return g.holding
+}
+
+// release removes what was held, and holds nothing more.
+func (g *gate) release() error {
+	g.mu.Lock()
+	held := g.held
+	g.holding, g.held = false, nil
+	g.mu.Unlock()
+	var err error
+	for _, name := range held {
+		err = errors.Join(err, removeIfThere(g, name))
+	}
+	return err
 }
 
 func (g *gate) RemoveAll(name string) error {

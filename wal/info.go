@@ -38,14 +38,14 @@ type Checkpoint struct {
 
 // Info describes the store.
 func (l *Log) Info() (Info, error) {
-	last, err := l.beginReading()
+	v, err := l.beginReading()
 	if err != nil {
 		return Info{}, fmt.Errorf("describe store %s: %w", l.dir, err)
 	}
-	defer l.endReading()
+	defer l.endReading(v)
 	i := Info{
-		Dir: l.dir, Identity: l.Identity(), Last: last,
-		Format: formatVersion, PebbleFormat: int(l.db.FormatMajorVersion()),
+		Dir: l.dir, Identity: l.Identity(), Last: v.end,
+		Format: formatVersion, PebbleFormat: int(v.db.FormatMajorVersion()),
 	}
 	l.mu.Lock()
 	i.First = l.floor + 1
@@ -67,7 +67,7 @@ func (l *Log) Info() (Info, error) {
 }
 
 func (l *Log) witnessed() (store.Mark, error) {
-	if l.witness != nil {
+	if l.awaitWriting(); l.witness != nil {
 		return l.witness.witnessed(), nil
 	}
 	t, err := readWitness(l.o.FS, l.dir)

@@ -20,11 +20,12 @@ type Log struct {
 	o       Options
 	log     *slog.Logger
 	history store.HistoryID
-	gate    *gate
 	watch   *watch
-	db      *pebble.DB
 	lock    io.Closer
-	// Both are nil in a log for reading.
+
+	// Set before writing is closed, and then left alone; nil in a log that
+	// cannot write.
+	writing  chan struct{} // closed once the log is open for writing, or cannot be
 	witness  *witness
 	appender *appender
 
@@ -33,8 +34,10 @@ type Log struct {
 	appending sync.Mutex // held by Append, and by Close
 
 	mu       sync.Mutex
-	idle     sync.Cond             // signalled when readers falls to 0
-	readers  int                   // iterations under way; Pebble is not closed under them
+	idle     sync.Cond             // signalled when nobody reads from a Pebble any more
+	db       *pebble.DB            // for reading only at first; final once writing is closed
+	gate     *gate                 // db's
+	readers  map[*pebble.DB]int    // iterations under way; a Pebble is not closed under them
 	last     store.Mark            // the last record appended
 	durable  store.Mark            // the last record known durable; what is read ends there
 	epoch    uint64                // the highest epoch seen
@@ -70,6 +73,7 @@ func (l *Log) Identity() store.Identity {
 // Pebble makes an append wait while its memtables are full: when it cannot
 // flush as fast as it is written to, and while the disk is full.
 func (l *Log) Append(r store.Record) (durable func() error, err error) {
+	l.awaitWriting()
 	l.appending.Lock()
 	defer l.appending.Unlock()
 	p := &pending{log: l, mark: r.Mark}
@@ -205,6 +209,7 @@ func (l *Log) Close() error {
 
 func (l *Log) close() error {
 	l.refuse()
+	l.awaitWriting()
 	l.appending.Lock() // a last Append comes to its end
 	defer l.appending.Unlock()
 	for _, p := range l.underWay() {
@@ -237,14 +242,6 @@ func (l *Log) underWay() []*pending {
 		under = append(under, p)
 	}
 	return under
-}
-
-func (l *Log) awaitReaders() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for l.readers > 0 {
-		l.idle.Wait()
-	}
 }
 
 func (l *Log) closePebble() error {

@@ -13,6 +13,10 @@ import (
 // [ErrLocked], [ErrVersion], [*CorruptError] or [*LostRecordsError], and then
 // every file in dir is as it was, even under a log that needs repair: the
 // store is first opened for reading and compared with its witness.
+//
+// It returns once the store can be read, and makes it ready for writing
+// meanwhile; the first append waits for that. Should it fail (no space, say),
+// that append does, and surely was not written.
 func Open(dir string, o Options) (*Log, error) {
 	l, err := newLog(dir, o)
 	if err != nil {
@@ -55,73 +59,87 @@ func (l *Log) open() error {
 	if err != nil {
 		return err
 	}
-	if err := l.openPebble(true); err != nil {
+	if l.db, l.gate, err = l.openPebble(true); err != nil {
 		return err
 	}
 	err = l.load()
 	if err == nil {
 		err = l.compareAll(t)
 	}
+	if err == nil && !l.o.ReadOnly {
+		err = l.mayWrite()
+	}
 	if err != nil {
 		return errors.Join(err, l.db.Close())
 	}
-	if l.o.ReadOnly {
-		return nil
-	}
-	if err := l.db.Close(); err != nil {
-		return fmt.Errorf("open store %s: %w", l.dir, err)
-	}
-	return l.openForWriting(t)
+	go l.openForWriting(t)
+	return nil
 }
 
-// openForWriting goes on where reading left: all is proved, and may change now.
-func (l *Log) openForWriting(t testimony) error {
+// mayWrite finds out without trying.
+func (l *Log) mayWrite() error {
 	if d, ok := l.o.FS.(disk); ok {
 		if err := errors.Join(d.writable(l.dir), d.writable(d.PathJoin(l.dir, dirPebble))); err != nil {
 			return fmt.Errorf("open store %s: %w", l.dir, err)
 		}
 	}
-	if err := l.openPebble(false); err != nil {
-		return errors.Join(err, l.gate.close())
-	}
-	err := l.serve(t)
-	if err != nil {
-		err = errors.Join(err, l.closePebble())
-	}
-	return err
-}
-
-// serve clears away what a crash left behind and starts the witness.
-func (l *Log) serve(t testimony) error {
-	for _, name := range []string{fileCreating, fileStoreNew, fileCheckpoint, fileWitness + ".new"} {
-		if err := removeIfThere(l.gate, l.gate.PathJoin(l.dir, name)); err != nil {
-			return fmt.Errorf("open store %s: %w", l.dir, err)
-		}
-	}
-	w, err := openWitness(l.gate, l.dir, l.history, t, l.durable, l.o.WitnessEvery, l.fail)
-	if err != nil {
-		return err
-	}
-	l.witness = w
-	l.appender = startAppender(l)
 	return nil
 }
 
-func (l *Log) openPebble(readOnly bool) error {
-	l.gate = &gate{FS: l.o.FS, readOnly: readOnly, watch: l.watch}
-	o := pebbleOptions(l.gate, l.watch)
+// openForWriting goes on where reading left: all is proved, and may change
+// now. It runs beside the first readers, because it takes Pebble longer than
+// they do: after a crash it writes what is in its log into tables.
+func (l *Log) openForWriting(t testimony) {
+	defer close(l.writing)
+	if l.o.ReadOnly {
+		return
+	}
+	db, g, err := l.openPebble(false)
+	if err == nil {
+		l.witness, err = l.serve(g, t)
+		if err != nil {
+			err = errors.Join(err, l.watch.run(db.Close))
+		}
+	}
+	if err != nil {
+		l.fail(errors.Join(err, g.close()))
+		return
+	}
+	l.appender = startAppender(l, db)
+	l.exchange(db, g)
+}
+
+// awaitWriting waits for openForWriting. If that failed, l.err says so.
+func (l *Log) awaitWriting() { <-l.writing }
+
+// serve clears away what a crash left behind and starts the witness.
+func (l *Log) serve(g *gate, t testimony) (*witness, error) {
+	for _, name := range []string{fileCreating, fileStoreNew, fileCheckpoint, fileWitness + ".new"} {
+		if err := removeIfThere(g, g.PathJoin(l.dir, name)); err != nil {
+			return nil, fmt.Errorf("open store %s: %w", l.dir, err)
+		}
+	}
+	return openWitness(g, l.dir, l.history, t, l.durable, l.o.WitnessEvery, l.fail)
+}
+
+// openPebble opens the database behind a gate of its own.
+func (l *Log) openPebble(readOnly bool) (*pebble.DB, *gate, error) {
+	g := &gate{FS: l.o.FS, readOnly: readOnly, holding: !readOnly, watch: l.watch}
+	o := pebbleOptions(g, l.watch)
 	o.ReadOnly = readOnly
-	err := l.watch.run(func() (err error) {
-		l.db, err = pebble.Open(l.gate.PathJoin(l.dir, dirPebble), o)
+	opened := make(chan *pebble.DB, 1)
+	err := l.watch.runOpen(func() error {
+		db, err := pebble.Open(g.PathJoin(l.dir, dirPebble), o)
+		opened <- db
 		return err
 	})
 	if errors.Is(err, pebble.ErrDBDoesNotExist) {
 		err = &CorruptError{Dir: l.dir, Place: "store", Err: err}
 	}
 	if err != nil {
-		return fmt.Errorf("open store %s: %w", l.dir, damaged(l.dir, err))
+		return nil, g, fmt.Errorf("open store %s: %w", l.dir, damaged(l.dir, err))
 	}
-	return nil
+	return <-opened, g, nil
 }
 
 // load learns where the log begins and ends.

@@ -16,17 +16,17 @@ import (
 // record. The error of a record that is damaged or missing is a [*CorruptError].
 func (l *Log) Records(ctx context.Context, after uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
-		end, err := l.beginReading()
+		v, err := l.beginReading()
 		if err != nil {
 			yield(store.Record{}, fmt.Errorf("read records after %d: %w", after, err))
 			return
 		}
-		defer l.endReading()
+		defer l.endReading(v)
 		c := chain{dir: l.dir, next: after + 1}
 		if m, ok := l.markAt(after); ok {
 			c.revision, c.known = m.Revision, true
 		}
-		for r, err := range l.rows(after, end.Seq) {
+		for r, err := range l.rows(v.db, after, v.end.Seq) {
 			if err == nil {
 				err = c.link(r)
 			}
@@ -37,7 +37,7 @@ func (l *Log) Records(ctx context.Context, after uint64) iter.Seq2[store.Record,
 				return
 			}
 		}
-		if c.next <= end.Seq {
+		if c.next <= v.end.Seq {
 			yield(store.Record{}, c.corrupt(c.next, errMissing))
 		}
 	}
@@ -48,9 +48,9 @@ var errMissing = errors.New("it is missing")
 // rows yields the records in Pebble from after+1 to last, each proved by its
 // checksum. It goes on after a damaged one. A record under an error has at
 // most a Seq.
-func (l *Log) rows(after, last uint64) iter.Seq2[store.Record, error] {
+func (l *Log) rows(db *pebble.DB, after, last uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
-		it, err := l.db.NewIter(&pebble.IterOptions{
+		it, err := db.NewIter(&pebble.IterOptions{
 			LowerBound: appendRecordKey(nil, after+1),
 			UpperBound: appendRecordKey(nil, last+1),
 		})
@@ -127,29 +127,6 @@ func (l *Log) mayRead(ctx context.Context, step uint64) error {
 	return nil
 }
 
-// beginReading keeps Pebble open until endReading, and returns the place
-// where reading ends: never behind it, where a batch that failed would show.
-func (l *Log) beginReading() (store.Mark, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return store.Mark{}, store.ErrClosed
-	}
-	if err := l.watch.over(); err != nil {
-		return store.Mark{}, fmt.Errorf("the storage engine gave up: %w", err)
-	}
-	l.readers++
-	return l.durable, nil
-}
-
-func (l *Log) endReading() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.readers--; l.readers == 0 {
-		l.idle.Broadcast()
-	}
-}
-
 // markAt returns the mark at seq, if it is known without reading.
 func (l *Log) markAt(seq uint64) (store.Mark, bool) {
 	l.mu.Lock()
@@ -163,13 +140,6 @@ func (l *Log) markAt(seq uint64) (store.Mark, bool) {
 		}
 	}
 	return store.Mark{}, false
-}
-
-// closeIter closes it, unless Pebble is not to be called again.
-func (l *Log) closeIter(it *pebble.Iterator) {
-	if l.watch.over() == nil {
-		_ = it.Close() // it.Error was looked at
-	}
 }
 
 // lastRow returns the last record in Pebble, or a zero record.
@@ -208,7 +178,7 @@ func (l *Log) firstRow() (uint64, error) {
 
 // getRow returns the record seq, which may be absent.
 func (l *Log) getRow(seq uint64) (r store.Record, found bool, err error) {
-	for r, err := range l.rows(seq-1, seq) {
+	for r, err := range l.rows(l.db, seq-1, seq) {
 		r.Data = nil
 		return r, true, err
 	}

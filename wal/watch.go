@@ -53,7 +53,13 @@ func (w *watch) over() error {
 
 // run calls f, which calls Pebble, on a goroutine of its own, and comes back
 // early if Pebble ends meanwhile: that goroutine may then be parked for good.
-func (w *watch) run(f func() error) error {
+func (w *watch) run(f func() error) error { return w.runUntil(f, nil) }
+
+// runOpen is run for opening Pebble, which writes its log into tables then,
+// and would try for ever on a full disk: the first failure ends it.
+func (w *watch) runOpen(f func() error) error { return w.runUntil(f, w.background) }
+
+func (w *watch) runUntil(f func() error, failed <-chan error) error {
 	if err := w.over(); err != nil {
 		return err
 	}
@@ -62,9 +68,11 @@ func (w *watch) run(f func() error) error {
 	select {
 	case err := <-done:
 		return err
+	case err := <-failed:
+		w.end(err)
 	case <-w.ended:
-		return w.reason
 	}
+	return w.over()
 }
 
 // guard calls f and turns a panic into an error.

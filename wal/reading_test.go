@@ -1,0 +1,98 @@
+package wal_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/eaba02dc/registrar/internal/storetest"
+	"github.com/eaba02dc/registrar/registrar/store"
+	"github.com/eaba02dc/registrar/wal"
+)
+
+// TestReadingGoesOnWhileTheStoreOpensForWriting: the first reader reads from
+// tables that are rewritten and removed meanwhile.
+func TestReadingGoesOnWhileTheStoreOpensForWriting(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	fill(t, dir, 10)
+	for n := uint64(10); n < 60; n += 10 {
+		l := reopen(t, dir, nil)
+		appendTo(t, l, n+1, n+10)
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := tables(t, dir)
+	l := reopen(t, dir, nil)
+	n := uint64(0)
+	for r, err := range l.Records(context.Background(), 0) {
+		if err != nil {
+			t.Fatalf("after record %d: %v", n, err)
+		}
+		if n++; n == 1 {
+			if err := l.DB().Compact(context.Background(), []byte{0}, []byte{0xff}, false); err != nil {
+				t.Fatal(err)
+			}
+			appendTo(t, l, 61, 65) // not part of what is being read
+		}
+		if err := storetest.SameRecord(r, storetest.Rec(n, 1, 700)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n != 60 {
+		t.Fatalf("read %d records, want 60", n)
+	}
+	if got, err := storetest.Collect(l.Records(context.Background(), 0)); err != nil || len(got) != 65 {
+		t.Fatalf("read %d records and error %v afterwards, want 65", len(got), err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if after := tables(t, dir); after >= before {
+		t.Fatalf("%d tables, %d before they were rewritten", after, before)
+	}
+}
+
+func tables(t *testing.T, dir string) int {
+	t.Helper()
+	files, err := filepath.Glob(dir + "/pebble/*.sst")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(files)
+}
+
+// TestAStoreThatCannotBeWrittenCanBeRead: the trouble shows at the first append.
+func TestAStoreThatCannotBeWrittenCanBeRead(t *testing.T) {
+	fs := vfs.NewMem()
+	l, err := wal.Create("/store", wal.Options{FS: fs, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendTo(t, l, 1, 9)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f := &fault{err: errors.New("no more"), lasts: true}
+	f.left.Store(3) // the locks are taken
+	l, err = wal.Open("/store", wal.Options{FS: errorfs.Wrap(fs, f), Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Append(storetest.Rec(10, 1, 1)); !errors.Is(err, store.ErrNotWritten) {
+		t.Fatalf("append: got error %v, want %v", err, store.ErrNotWritten)
+	}
+	_ = l.Close()
+	l, err = wal.Open("/store", wal.Options{FS: fs, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendTo(t, l, 10, 10)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
