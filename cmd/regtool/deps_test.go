@@ -15,7 +15,7 @@ const module = "github.com/eaba02dc/registrar"
 // nothing of each other.
 var layers = [][]string{
 	{"cmd/regtool", "examples/embed"},
-	{"internal/bench", "internal/mesosjson"},
+	{"internal/bench", "internal/mesosjson", "internal/soak"},
 	{"wal"},
 	{"registrar"},
 	{"registrar/storetest"},
