@@ -177,27 +177,74 @@ func TestRecoveryOfAnythingElseEndsTheBenchmark(t *testing.T) {
 	}
 }
 
-func TestVictimThatNobodyKillsEnds(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "store")
-	e, err := createEngine(t.Context(), dir, 5, nil)
+// admitted makes a store in dir with n agents, recorded if there is a recorder.
+func admitted(t *testing.T, dir string, n int, r *recorder) sample {
+	t.Helper()
+	e, err := createEngine(t.Context(), dir, n, r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := newWorkload(5, 0, 0)
+	w, err := newWorkload(n, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := stormsBefore[0].run(t.Context(), e, w); err != nil {
+	if r != nil {
+		if err := r.start("admit"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := stormsBefore[0].run(t.Context(), e, w)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := e.close(); err != nil {
 		t.Fatal(err)
 	}
+	return m
+}
+
+func TestTapeHoldsEveryByteOfThePhase(t *testing.T) {
+	dir := t.TempDir()
+	r := &recorder{dir: dir}
+	m := admitted(t, filepath.Join(dir, "store"), 10_000, r)
+	recorded, err := r.stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if recorded.ops != 10_000 || uint64(len(recorded.groups)) != m.batches || uint64(recorded.bytes()) != m.bytes {
+		t.Errorf("%d operations in %d records of %d bytes are on tape; the engine wrote %d records of %d bytes",
+			recorded.ops, len(recorded.groups), recorded.bytes(), m.batches, m.bytes)
+	}
+	data, err := recorded.load()
+	if err != nil || !strings.Contains(string(data), "-S9999") {
+		t.Errorf("the last agent is not among the %d bytes: %v", len(data), err)
+	}
+	if err := os.Truncate(recorded.path, 10); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := recorded.load(); err == nil {
+		t.Error("a tape that was cut is played")
+	}
+}
+
+func TestVictimStopsJustBeforeACheckpointIsDueAndEndsWhenNobodyKillsIt(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	admitted(t, dir, 5, nil)
 	victim := testVictim(t.Context())
 	victim.Stdin = strings.NewReader(`{"dir":"` + dir + `","agents":5}`)
 	out, err := victim.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "stdin was closed") {
 		t.Errorf("%v: %s", err, out)
+	}
+	e, err := openEngine(t.Context(), dir, 5, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if log := e.Recovery().Bytes; log < checkpointBytes*9/10 || log >= checkpointBytes {
+		t.Errorf("%d bytes of log were left; a checkpoint is due at %d", log, checkpointBytes)
+	}
+	if err := e.close(); err != nil {
+		t.Fatal(err)
 	}
 }
 
