@@ -133,6 +133,7 @@ func (l *Log) createPebble(dir string) error {
 		if err != nil {
 			return err
 		}
+		l.watch.opened.Store(true)
 		return errors.Join(l.createMeta(db), l.watch.flush(db), db.Close())
 	})
 	return errors.Join(err, l.gate.close())

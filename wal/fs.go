@@ -99,6 +99,7 @@ type gate struct {
 	vfs.FS
 	readOnly bool
 	watch    *watch
+	leaving  atomic.Bool // Pebble is being closed, and makes no more log files
 
 	mu    sync.RWMutex // held for reading while something is being written
 	shut  bool
@@ -320,7 +321,7 @@ func (f *gateFile) SyncTo(length int64) (full bool, err error) {
 // logCreated). All that waited for this file were told before.
 func (f *gateFile) Close() error {
 	err := f.File.Close()
-	if failed := f.failed.Load(); failed != nil && f.log {
+	if failed := f.failed.Load(); failed != nil && f.log && !f.g.leaving.Load() {
 		f.g.watch.park(fmt.Errorf("log file could not be written: %w", *failed))
 	}
 	return err

@@ -253,6 +253,7 @@ func (l *Log) closePebble() error {
 		if flush {
 			err = l.watch.flush(l.db)
 		}
+		l.gate.leaving.Store(true)
 		return errors.Join(err, l.db.Close())
 	})
 	if l.watch.over() != nil {

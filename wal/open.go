@@ -128,8 +128,10 @@ func (l *Log) openPebble(readOnly bool) (*pebble.DB, *gate, error) {
 	o := pebbleOptions(g, l.watch)
 	o.ReadOnly = readOnly
 	opened := make(chan *pebble.DB, 1)
+	l.watch.opened.Store(false)
 	err := l.watch.runOpen(func() error {
 		db, err := pebble.Open(g.PathJoin(l.dir, dirPebble), o)
+		l.watch.opened.Store(err == nil && !readOnly)
 		opened <- db
 		return err
 	})

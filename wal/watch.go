@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -18,6 +19,7 @@ type watch struct {
 	log *slog.Logger
 
 	background chan error    // the latest background error, unless taken
+	opened     atomic.Bool   // Pebble is open, for writing
 	ended      chan struct{} // closed once Pebble must not be called again
 
 	mu     sync.Mutex
@@ -178,9 +180,10 @@ func (w *watch) backgroundError(err error) {
 
 // logCreated parks a goroutine that could not make Pebble's next log file: it
 // would panic with a lock released that it releases again on the way out, and
-// the Go runtime ends the process for that.
+// the Go runtime ends the process for that. While Pebble is being opened it
+// returns the error.
 func (w *watch) logCreated(i pebble.WALCreateInfo) {
-	if i.Err != nil {
+	if i.Err != nil && w.opened.Load() {
 		w.park(fmt.Errorf("make log file %s: %w", i.Path, i.Err))
 	}
 }
