@@ -187,7 +187,7 @@ func TestNoFlipInTheManifestMakesTheLogShorter(t *testing.T) {
 func TestLossIsAcceptedOnRequest(t *testing.T) {
 	dir := afterCrash(t, 60)
 	remove(t, newestFile(t, dir, "*.log"))
-	l, err := wal.Open(dir, wal.Options{Logger: quiet})
+	_, err := wal.Open(dir, wal.Options{Logger: quiet})
 	var lost *wal.LostRecordsError
 	if !errors.As(err, &lost) {
 		t.Fatalf("got error %v, want a LostRecordsError", err)
@@ -197,7 +197,7 @@ func TestLossIsAcceptedOnRequest(t *testing.T) {
 	}
 	for _, readOnly := range []bool{true, false} {
 		var said strings.Builder
-		l, err = wal.Open(dir, wal.Options{Logger: logTo(&said), AcceptLoss: true, ReadOnly: readOnly})
+		l, err := wal.Open(dir, wal.Options{Logger: logTo(&said), AcceptLoss: true, ReadOnly: readOnly})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,12 +28,17 @@
 // # After a failure
 //
 // After the first failed write or sync nothing more is written: the log
-// refuses every later append until it is closed and opened afresh. Where
-// Pebble gives up on itself (it calls its logger's Fatalf, or panics), the log
-// takes the same way out: a call of ours that was under way returns an error;
-// a goroutine of Pebble's own is parked for good. Such a log never calls
-// Pebble again; Close cuts the remains off from the disk and releases the
-// directory, and leaves their memory and a few parked goroutines to the
-// process. What cannot be caught is a panic other than Fatalf in a goroutine
-// of Pebble's own: it ends the process, which is as safe as any crash.
+// refuses every later append until it is closed and opened afresh. A failed
+// write of the witness does that too, since without it records could vanish
+// unseen.
+//
+// Where Pebble gives up on itself, the log parks the goroutine that it does so
+// on, lets the call that waits for it return an error, and never calls Pebble
+// again. Such places are Pebble's Fatalf (a MANIFEST that cannot be written), a
+// log file that cannot be closed or made, its directory that cannot be synced,
+// and an opening that cannot write its tables. Close then cuts what is left of
+// Pebble off from the disk and releases the directory, so that the store can
+// be opened again in the same process; memory and some parked goroutines
+// remain until it ends. A panic of another kind, in a goroutine of Pebble's
+// own, cannot be caught: it ends the process, which is as safe as any crash.
 package wal

@@ -62,16 +62,17 @@ func (l *Log) Identity() store.Identity {
 	return store.Identity{History: l.history, Epoch: l.epoch}
 }
 
-// Append queues r. It costs one copy of the data into Pebble's batch (and
-// Pebble's own two, into its log and its memtable), no allocation that grows
-// with the data once Pebble's batch pool is warm, and two small ones: what
-// the returned function holds. The disk gets the data and 53 bytes of frame,
-// and Pebble's 24 for the batch and the row. Records appended while a sync is
-// under way share the next one. With a negative WitnessEvery durable costs a second sync, of 4 KiB;
-// otherwise the witness takes one every few milliseconds, beside.
+// Append queues r. What it costs: one sync, shared by all records appended
+// while one is under way; on disk the data, 53 bytes of frame and about 24 of
+// Pebble's; one copy of the data into Pebble's batch (Pebble makes two more,
+// into its log and its memtable); a handover to another goroutine; and two to
+// four small allocations. Batches of up to 1 MiB come from Pebble's pool. With
+// a negative WitnessEvery durable costs a second sync, of 4 KiB; otherwise the
+// witness takes one every few milliseconds, beside.
 //
-// Pebble makes an append wait while its memtables are full: when it cannot
-// flush as fast as it is written to, and while the disk is full.
+// The first append waits until the store is open for writing. Pebble makes an
+// append wait while its memtables are full: when it cannot flush as fast as it
+// is written to, and while the disk is full.
 func (l *Log) Append(r store.Record) (durable func() error, err error) {
 	l.awaitWriting()
 	l.appending.Lock()
