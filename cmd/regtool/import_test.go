@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -297,6 +298,88 @@ func TestKilledImportLeavesNoRegistryAndIsRepeated(t *testing.T) {
 	if agents(t, dir) != 1 {
 		t.Errorf("%d agents, want 1", agents(t, dir))
 	}
+}
+
+const killedExtensionEnv = "REGTOOL_TEST_KILLED_EXTENSION"
+
+// A crash in the middle of an import into a registry that is there leaves a
+// part of it, and importing the same input again gives what the import without
+// a crash would have given.
+func TestKilledImportIntoARegistryIsMendedByRepeatingIt(t *testing.T) {
+	if dir := os.Getenv(killedExtensionEnv); dir != "" {
+		t.Fatal(importUntilKilled(t, dir))
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := t.TempDir()
+	whole, dir := filepath.Join(parent, "whole"), filepath.Join(parent, "registry")
+	for _, d := range []string{whole, dir} {
+		mustImport(t, oneAgent, "--dir", d, "-")
+	}
+	child := exec.Command(self, "-test.run=^TestKilledImportIntoARegistryIsMendedByRepeatingIt$")
+	child.Env = append(os.Environ(), killedExtensionEnv+"="+dir)
+	if out, err := child.CombinedOutput(); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Fatalf("child ended with %v, want it killed\n%s", err, out)
+	}
+	if n := agents(t, dir); n <= 1 || n >= cluster.Agents {
+		t.Errorf("%d agents after the crash, want more than 1 and fewer than %d", n, cluster.Agents)
+	}
+	for _, d := range []string{whole, dir} {
+		mustImport(t, "", "--dir", d, "../../testdata/cluster/registry.json.gz")
+	}
+	_, want, _ := checking(t, whole)
+	if code, got, stderr := checking(t, dir); code != exitFine || got != want {
+		t.Errorf("check: exit code %d, prints %s%s, want %s", code, got, stderr, want)
+	}
+}
+
+// checking runs the check command in this process.
+func checking(t *testing.T, dir string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, trouble bytes.Buffer
+	code = run(t.Context(), []string{"check", "--dir", dir}, nil, &out, &trouble)
+	return code, out.String(), trouble.String()
+}
+
+// importUntilKilled imports the shipped cluster into the registry in dir, and
+// kills this process in the middle.
+func importUntilKilled(t *testing.T, dir string) error {
+	in, err := newSpool(t.Context(), shipped, atWriting(func() {}))
+	if err != nil {
+		return err
+	}
+	r, err := openDir(t.Context(), dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	im := &importer{in: in}
+	_, err = im.write(&killer{Context: t.Context(), r: r, before: r.Snapshot().Revision()}, r, r.Snapshot())
+	return err
+}
+
+// killer is a context that ends the process in the middle of an import. Before
+// each piece of its input an import asks whether its context has ended: about
+// half way through, the answer does not come until some operations are durable,
+// and then the process is killed.
+type killer struct {
+	context.Context
+	r      *registrar.Registrar
+	before uint64
+	asked  int
+}
+
+func (k *killer) Err() error {
+	const half = 20 // of the pieces that are read
+	if k.asked++; k.asked == half {
+		for k.r.Snapshot().Revision() == k.before {
+			runtime.Gosched()
+		}
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+	return k.Context.Err()
 }
 
 func TestEveryRecordedStateIsImportedTwice(t *testing.T) {
