@@ -172,7 +172,7 @@ func TestImportIntoARegistryInUseIsRefused(t *testing.T) {
 
 func TestTwoImportsDoNotMakeOneRegistry(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "registry")
-	other, err := wal.Create(dir+importMark+"other", wal.Options{})
+	other, err := wal.Create(dir+importMark+"another2", wal.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,8 +181,29 @@ func TestTwoImportsDoNotMakeOneRegistry(t *testing.T) {
 	if code != exitFailed || !strings.Contains(stderr, "another import into "+dir+" is under way") {
 		t.Errorf("exit code %d, stderr %s", code, stderr)
 	}
-	if _, err := os.Stat(dir + importMark + "other"); err != nil {
+	if _, err := os.Stat(dir + importMark + "another2"); err != nil {
 		t.Errorf("the other import lost its store: %v", err)
+	}
+}
+
+// What stands beside the new store under a name like that of an interrupted
+// import is somebody's, unless an import made it.
+func TestImportLeavesAloneWhatNoImportMade(t *testing.T) {
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "registry")
+	for _, name := range []string{"notes", "november"} {
+		path := filepath.Join(dir+importMark+name, "file")
+		if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := tree(t, parent)
+	mustImport(t, oneAgent, "--dir", dir, "-")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if after := tree(t, parent); after != before {
+		t.Errorf("the import made of\n%sthis:\n%s", before, after)
 	}
 }
 

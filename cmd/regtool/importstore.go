@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/eaba02dc/registrar/registrar"
@@ -19,6 +20,12 @@ import (
 // importMark stands in the name of a store under construction, behind the name
 // it will have.
 const importMark = ".importing-"
+
+// removedMark ends the name of such a store while it is being removed.
+const removedMark = ".removed"
+
+// leftover matches the names that build and clearLeftovers give.
+var leftover = regexp.MustCompile(`\.importing-[a-z2-7]{8}(\.removed)*$`)
 
 // build makes a new store of the input beside dir and, once it is whole and
 // closed, gives it the name dir. Whatever goes wrong, there is nothing at dir.
@@ -71,16 +78,22 @@ func clearLeftovers(dir string, log *slog.Logger) error {
 		return err
 	}
 	for _, path := range left {
+		if !leftover.MatchString(path) {
+			continue
+		}
 		l, err := wal.Open(path, wal.Options{ReadOnly: true, Logger: log})
 		if errors.Is(err, wal.ErrLocked) {
 			return fmt.Errorf("another import into %s is under way: %w", dir, err)
+		}
+		if errors.Is(err, wal.ErrForeign) && !strings.HasSuffix(path, removedMark) {
+			continue // a removal that broke off leaves anything; creating a store does not
 		}
 		if err == nil {
 			if err := l.Close(); err != nil {
 				return err
 			}
 		}
-		aside := path + ".removed"
+		aside := path + removedMark
 		if err := os.Rename(path, aside); errors.Is(err, fs.ErrNotExist) {
 			continue
 		} else if err != nil {
