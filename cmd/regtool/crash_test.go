@@ -30,6 +30,7 @@ const crashRounds = 30
 // applied. A process killed anywhere must leave the registry as it was after
 // some operation, not before the last one that it had acknowledged.
 func TestKilledWriterLeavesWhatItAcknowledged(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir() + "/registry"
 	l, err := wal.Create(dir, wal.Options{})
 	if err != nil {

@@ -17,6 +17,7 @@ const manual = "../../docs/regtool.md"
 // one after another in one directory, and holds what it prints against the
 // manual. There, "…" stands for text that differs from run to run.
 func TestManualTellsTheTruth(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("runs the demo and a benchmark")
 	}
