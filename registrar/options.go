@@ -28,7 +28,7 @@ type Options struct {
 	// next is decided; 0 means 4. More does not help: the disk is one.
 	InFlight int
 	// CheckpointBytes is the least the log must have grown since the last
-	// checkpoint before the next is written; 0 means 8 MiB. It must also have
+	// checkpoint before the next is written; 0 means 2 MiB. It must also have
 	// outgrown that checkpoint. Less means a faster recovery and more writing.
 	CheckpointBytes int64
 	// Master, if not nil, is written down as who leads, in the one record
@@ -62,7 +62,7 @@ func (o Options) withDefaults() Options {
 	o.MaxQueue = cmp.Or(o.MaxQueue, 1<<17)
 	o.MaxQueueBytes = cmp.Or(o.MaxQueueBytes, 256<<20)
 	o.InFlight = cmp.Or(o.InFlight, 4)
-	o.CheckpointBytes = cmp.Or(o.CheckpointBytes, 8<<20)
+	o.CheckpointBytes = cmp.Or(o.CheckpointBytes, 2<<20)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Now == nil {
 		o.Now = time.Now

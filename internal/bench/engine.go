@@ -20,7 +20,7 @@ type engine struct {
 var quiet = slog.New(slog.DiscardHandler)
 
 // checkpointBytes is the least log after which a checkpoint is due.
-const checkpointBytes = 8 << 20
+const checkpointBytes = 2 << 20
 
 // engineOptions has room for all operations of a storm at once; what else
 // matters to speed is as in production.
