@@ -6,66 +6,59 @@ import (
 	"github.com/eaba02dc/registrar/registrar/store"
 )
 
-// appender is the goroutine that hands records to Pebble, one at a time. It
-// is not the caller's own, because it may be parked for good: by Pebble's end,
-// or in a wait for room that can no longer come. The handover takes about a
-// microsecond, a hundredth of a sync.
+// appender is the goroutine that hands records to Pebble, one at a time and in
+// order. It is not the caller's own, because it may be parked for good: by
+// Pebble's end, or in a wait for room that can no longer come. And it lets the
+// caller go on meanwhile: Pebble copies a record twice, into memory that the
+// processor has not seen yet, and starts a log file now and then.
 type appender struct {
 	watch *watch
 	db    *pebble.DB
-	work  chan store.Record
-	done  chan applied // closed once the goroutine ends
+	work  chan *pending
+	done  chan struct{} // closed once the goroutine ends
 }
 
-type applied struct {
-	batch *pebble.Batch
-	err   error
-}
+// queuedRecords is how many records may wait for the appender before Append
+// does. The registrar keeps fewer on their way.
+const queuedRecords = 16
 
 func startAppender(l *Log, db *pebble.DB) *appender {
-	a := &appender{watch: l.watch, db: db, work: make(chan store.Record), done: make(chan applied)}
+	a := &appender{watch: l.watch, db: db, work: make(chan *pending, queuedRecords), done: make(chan struct{})}
 	go a.run()
 	return a
 }
 
 func (a *appender) run() {
 	defer close(a.done)
-	for r := range a.work {
-		b, err := a.write(r)
-		select {
-		case a.done <- applied{b, err}:
-		case <-a.watch.ended: // apply may have gone
-		}
+	for p := range a.work {
+		p.err = a.apply(p.batch)
+		close(p.applied)
 	}
 }
 
-// apply returns once Pebble has r in its log's buffer. After an error the
-// record may be in the log all the same.
-func (a *appender) apply(r store.Record) (*pebble.Batch, error) {
-	ended := a.watch.ended
-	select {
-	case a.work <- r:
-	case <-ended:
-		return nil, a.watch.reason
-	}
-	select {
-	case d := <-a.done:
-		return d.batch, d.err
-	case <-ended:
-		return nil, a.watch.reason
-	}
-}
-
-func (a *appender) write(r store.Record) (b *pebble.Batch, err error) {
-	defer a.watch.recover(&err)
-	b = a.db.NewBatch()
+// batch copies r into a batch of Pebble's.
+func (a *appender) batch(r store.Record) (*pebble.Batch, error) {
+	b := a.db.NewBatch()
 	op := b.SetDeferred(recordKeyLen, recordFrameLen(r))
 	putRecord(op.Key, op.Value, r)
-	if err := op.Finish(); err != nil {
-		return b, err
+	return b, op.Finish()
+}
+
+// queue puts p behind those before it. If Pebble has ended, nothing will come
+// of p, and its wait knows.
+func (a *appender) queue(p *pending) {
+	select {
+	case a.work <- p:
+	case <-a.watch.ended:
 	}
+}
+
+// apply returns once Pebble has b in its log's buffer. After an error the
+// record may be in the log all the same.
+func (a *appender) apply(b *pebble.Batch) (err error) {
+	defer a.watch.recover(&err)
 	// Not Commit(Sync): it can return nil after a sync that failed.
-	return b, a.db.ApplyNoSyncWait(b, pebble.Sync)
+	return a.db.ApplyNoSyncWait(b, pebble.Sync)
 }
 
 // close waits for the goroutine, unless it is parked.

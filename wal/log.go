@@ -77,11 +77,12 @@ func (l *Log) Append(r store.Record) (durable func() error, err error) {
 	l.awaitWriting()
 	l.appending.Lock()
 	defer l.appending.Unlock()
-	p := &pending{log: l, mark: r.Mark}
-	if err := l.admit(p, r); err != nil {
+	p := &pending{log: l, mark: r.Mark, applied: make(chan struct{})}
+	err = l.admit(p, r)
+	if err != nil {
 		return nil, fmt.Errorf("append record %d: %w", r.Seq, err)
 	}
-	p.batch, p.err = l.appender.apply(r)
+	l.appender.queue(p)
 	return p.wait, nil
 }
 
@@ -101,6 +102,10 @@ func (l *Log) admit(p *pending, r store.Record) error {
 		return fmt.Errorf("its revisions %d to %d do not follow revision %d", r.First, r.Revision, l.last.Revision)
 	case len(r.Data) > MaxData:
 		return fmt.Errorf("its %d bytes are more than the %d a record may hold", len(r.Data), MaxData)
+	}
+	var err error
+	if p.batch, err = l.appender.batch(r); err != nil {
+		return err
 	}
 	l.last, l.epoch, l.wrote = r.Mark, r.Epoch, true
 	l.pending[p] = struct{}{}
@@ -128,23 +133,34 @@ type pending struct {
 	log   *Log
 	mark  store.Mark
 	batch *pebble.Batch
-	once  sync.Once
-	err   error // of apply first, then the outcome
+	// applied is closed once Pebble has the record in its log's buffer, or
+	// refused it with err. It never is if Pebble ended before.
+	applied chan struct{}
+	once    sync.Once
+	err     error // of apply first, then the outcome
 }
 
 // wait returns the record's outcome. Close waits too, hence the once.
 func (p *pending) wait() error {
-	p.once.Do(func() {
-		if p.err == nil {
-			p.err = p.batch.SyncWait()
-		}
-		if p.err == nil {
-			p.err = p.batch.Close()
-		}
-		p.batch = nil
-		p.err = p.log.settle(p, p.err)
-	})
+	p.once.Do(func() { p.err = p.log.settle(p, p.synced()) })
 	return p.err
+}
+
+func (p *pending) synced() error {
+	select {
+	case <-p.applied:
+	case <-p.log.watch.ended:
+		return p.log.watch.reason
+	}
+	if p.err != nil {
+		return p.err
+	}
+	if err := p.batch.SyncWait(); err != nil {
+		return err
+	}
+	b := p.batch
+	p.batch = nil
+	return b.Close()
 }
 
 // settle notes the outcome of a record's sync.
