@@ -74,12 +74,13 @@ func (r *Registrar) checkpoint(ctx context.Context, pace time.Duration) {
 	}
 	size := int64(0)
 	err := r.store.Compact(ctx, cur.mark, cur.paced(ctx, pace, &size), c.last.Seq)
+	if ctx.Err() != nil && err != nil {
+		return // Close came; it decides anew
+	}
 	c.logged.Store(cur.logged)
 	if err != nil {
 		r.stats.checkpoint(false)
-		if ctx.Err() == nil {
-			r.options.Logger.Warn("checkpoint not written; the log grows until one is", "seq", cur.mark.Seq, "err", err)
-		}
+		r.options.Logger.Warn("checkpoint not written; the log grows until one is", "seq", cur.mark.Seq, "err", err)
 		return
 	}
 	c.size.Store(size)

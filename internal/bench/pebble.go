@@ -27,6 +27,7 @@ func plainOptions() *pebble.Options {
 		MemTableStopWritesThreshold: 4,
 		CacheSize:                   1 << 20,
 		MaxOpenFiles:                100,
+		DisableTableStats:           true,
 		Logger:                      silent{},
 	}
 	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })

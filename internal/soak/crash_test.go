@@ -117,7 +117,7 @@ func surelyNot(err error) error {
 // before the nth write to its file system; or lets writes from the nth on fail.
 type crasher struct {
 	fs      *vfs.MemFS
-	rng     *rand.Rand
+	rng     *rand.Rand // its own: it crashes on any goroutine
 	left    atomic.Int64
 	fail    error
 	clients []*client
@@ -147,13 +147,13 @@ func (c *crasher) crash() {
 }
 
 // live opens the store, has all clients work at once, and closes it.
-func (c *crasher) live(steps int) error {
+func (c *crasher) live(steps, batch int) error {
 	fs := errorfs.Wrap(c.fs, c)
 	l, err := wal.Open("/store", wal.Options{FS: fs, Logger: quiet})
 	if err != nil {
 		return err
 	}
-	r, err := registrar.Open(context.Background(), l, registrar.Options{Logger: quiet, CheckpointBytes: 1, MaxBatch: 1 + c.rng.IntN(5)})
+	r, err := registrar.Open(context.Background(), l, registrar.Options{Logger: quiet, CheckpointBytes: 1, MaxBatch: batch})
 	if err != nil {
 		return err
 	}
@@ -197,9 +197,9 @@ func life(seed uint64, failure func(*rand.Rand) error) error {
 	}
 	clients := []*client{{name: "a"}, {name: "b"}, {name: "c"}}
 	for round := range 3 {
-		c := &crasher{fs: fs, rng: rng, clients: clients, fail: failure(rng)}
+		c := &crasher{fs: fs, rng: rand.New(rand.NewPCG(seed, rng.Uint64())), clients: clients, fail: failure(rng)}
 		c.left.Store(1 + rng.Int64N(150))
-		err := c.live(5 + rng.IntN(20))
+		err := c.live(5+rng.IntN(20), 1+rng.IntN(5))
 		if err != nil && c.fail == nil {
 			return fmt.Errorf("round %d: %w", round, err)
 		}
