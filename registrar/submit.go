@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -172,8 +173,10 @@ type queue struct {
 
 	maxOps   int
 	maxBytes int64
-	// wake has room for one: the writer looks once however many call.
-	wake chan struct{}
+	// asleep says that the writer waits for wake, which has room for the one
+	// call that ends this.
+	asleep bool
+	wake   chan struct{}
 }
 
 func (q *queue) add(p *Pending, opened time.Time) error {
@@ -191,31 +194,41 @@ func (q *queue) add(p *Pending, opened time.Time) error {
 	q.ops++
 	q.bytes += p.size
 	q.waiting = append(q.waiting, p)
-	if len(q.waiting) == 1 {
-		q.signal()
-	}
+	q.rouse()
 	return nil
 }
 
-func (q *queue) signal() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
+// rouse wakes the writer if it sleeps. q.mu is held.
+func (q *queue) rouse() {
+	if q.asleep {
+		q.asleep = false
+		q.wake <- struct{}{}
 	}
 }
+
+// looks is how often the writer looks for more before it sleeps, a few
+// microseconds in all. In a storm the next operation is there by then, and
+// waking somebody costs its caller more than submitting it does.
+const looks = 32
 
 // take hands over everything that waits, for an empty slice to go on with. It
 // reports false when nothing waits and nothing will.
 func (q *queue) take(empty []*Pending) (taken []*Pending, open bool) {
-	for {
+	for look := 1; ; look++ {
 		q.mu.Lock()
 		if len(q.waiting) > 0 || q.closed != nil {
 			taken, q.waiting = q.waiting, empty
 			q.mu.Unlock()
 			return taken, len(taken) > 0
 		}
+		q.asleep = look%looks == 0
+		sleep := q.asleep
 		q.mu.Unlock()
-		<-q.wake
+		if sleep {
+			<-q.wake
+		} else {
+			runtime.Gosched()
+		}
 	}
 }
 
@@ -230,11 +243,11 @@ func (q *queue) decided(ops int, bytes int64) {
 // close makes every later add return reason; the first reason stays.
 func (q *queue) close(reason error) {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	if q.closed == nil {
 		q.closed = reason
 	}
-	q.mu.Unlock()
-	q.signal()
+	q.rouse()
 }
 
 func (q *queue) len() (ops int, bytes int64) {
