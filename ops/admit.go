@@ -149,14 +149,27 @@ type Replace struct {
 }
 
 // Apply implements [Operation].
-func (o Replace) Apply(d *registry.Draft) error {
-	if e, known := d.Entry(o.Agent.ID); known {
-		return refuse("replace with", o.Agent.ID, stateReason(e.State()))
+func (o Replace) Apply(d *registry.Draft) error { return applyPrepared(o, d) }
+
+// Prepare implements [Preparer].
+func (o Replace) Prepare() (Operation, error) {
+	a, err := registry.Encode(o.Agent)
+	return replace{o.Old, a}, refuse("replace with", a.ID(), err)
+}
+
+type replace struct {
+	old   registry.AgentID
+	agent registry.Encoded
+}
+
+func (o replace) Apply(d *registry.Draft) error {
+	if e, known := d.Entry(o.agent.ID()); known {
+		return refuse("replace with", o.agent.ID(), stateReason(e.State()))
 	}
-	if !d.DeleteAgent(o.Old) {
-		return refuse("replace", o.Old, ErrUnknown)
+	if !d.DeleteAgent(o.old) {
+		return refuse("replace", o.old, ErrUnknown)
 	}
-	return refuse("replace with", o.Agent.ID, d.PutAgent(o.Agent, registry.Status{State: registry.Admitted}))
+	return refuse("replace with", o.agent.ID(), d.PutEncoded(o.agent, registry.Status{State: registry.Admitted}))
 }
 
 // Restore writes down an agent as another registry had it: for imports. Agent
@@ -169,22 +182,39 @@ type Restore struct {
 }
 
 // Apply implements [Operation].
-func (o Restore) Apply(d *registry.Draft) error {
-	return refuse("restore", o.ID, o.apply(d))
+func (o Restore) Apply(d *registry.Draft) error { return applyPrepared(o, d) }
+
+// Prepare implements [Preparer].
+func (o Restore) Prepare() (Operation, error) {
+	p := restore{id: o.ID, status: o.Status}
+	var err error
+	switch {
+	case o.Agent == nil && o.Status.State == registry.Admitted:
+		err = &registry.FieldError{Field: "agent", Reason: "is missing; an admitted agent has one"}
+	case o.Agent != nil && o.Agent.ID != o.ID:
+		err = &registry.FieldError{Field: "agent.id", Reason: "is not the id of the entry"}
+	case o.Agent != nil:
+		p.agent, err = registry.Encode(*o.Agent)
+	}
+	return p, refuse("restore", o.ID, err)
 }
 
-func (o Restore) apply(d *registry.Draft) error {
-	if e, known := d.Entry(o.ID); known {
+type restore struct {
+	id     registry.AgentID
+	status registry.Status
+	agent  registry.Encoded // the zero value if nothing is known
+}
+
+func (o restore) Apply(d *registry.Draft) error {
+	return refuse("restore", o.id, o.apply(d))
+}
+
+func (o restore) apply(d *registry.Draft) error {
+	if e, known := d.Entry(o.id); known {
 		return stateReason(e.State())
 	}
-	if o.Agent == nil {
-		if o.Status.State == registry.Admitted {
-			return &registry.FieldError{Field: "agent", Reason: "is missing; an admitted agent has one"}
-		}
-		return d.PutStatus(o.ID, o.Status)
+	if o.agent.Size() == 0 {
+		return d.PutStatus(o.id, o.status)
 	}
-	if o.Agent.ID != o.ID {
-		return &registry.FieldError{Field: "agent.id", Reason: "is not the id of the entry"}
-	}
-	return d.PutAgent(*o.Agent, o.Status)
+	return d.PutEncoded(o.agent, o.status)
 }

@@ -56,3 +56,6 @@ func (o Remove) Target() registry.AgentID { return o.ID }
 
 // Size implements [Sized].
 func (o Prune) Size() int { return 64 * (len(o.Unreachable) + len(o.Gone)) }
+
+func (o replace) Size() int { return o.agent.Size() + len(o.old) }
+func (o restore) Size() int { return o.agent.Size() }

@@ -27,7 +27,7 @@ type checkpoints struct {
 	done  chan struct{} // closed when the checkpointer has ended
 
 	size   atomic.Int64 // of the last checkpoint
-	logged atomic.Int64 // durable.logged at the last checkpoint; negative for what was replayed
+	logged atomic.Int64 // point.logged at the last checkpoint; negative for what was replayed
 
 	// Only the checkpointer, and after it Close, use it.
 	last store.Mark
@@ -91,11 +91,11 @@ func (r *Registrar) checkpoint(ctx context.Context, pace time.Duration) {
 
 // paced yields the chunks of the registry with a rest after each, until ctx
 // ends: then without, so that a store that goes on is soon done.
-func (d *durable) paced(ctx context.Context, pace time.Duration, size *int64) iter.Seq[[]byte] {
+func (p *point) paced(ctx context.Context, pace time.Duration, size *int64) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		timer := time.NewTimer(pace)
 		defer timer.Stop()
-		for chunk := range d.registry.Chunks(chunkBytes) {
+		for chunk := range p.registry.Chunks(chunkBytes) {
 			*size += int64(len(chunk))
 			if !yield(chunk) {
 				return

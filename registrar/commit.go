@@ -15,7 +15,7 @@ import (
 // publisher.
 type batch struct {
 	pending []*Pending
-	next    durable // what is true once the batch is
+	next    point // what is so once the batch is durable
 	// wait waits for the disk; nil for a batch that changed nothing, which is
 	// answered once those before it are.
 	wait  func() error
@@ -23,8 +23,8 @@ type batch struct {
 	stage stages
 }
 
-// durable is a registry and its place in the store.
-type durable struct {
+// point is a registry and its place in the store.
+type point struct {
 	registry *registry.Registry
 	mark     store.Mark
 	logged   int64 // bytes of all records since the registrar was opened
@@ -81,7 +81,8 @@ func (r *Registrar) decide(waiting []*Pending) (b *batch, rest []*Pending) {
 	r.record.reset()
 	n, bytes := 0, int64(0)
 	full := func() bool {
-		return len(b.pending) == r.options.MaxBatch || d.Changes() > 0 && len(d.Rows()) >= r.options.MaxBatchBytes
+		return len(b.pending) == r.options.MaxBatch ||
+			d.Changes() > 0 && len(d.Rows())+r.record.len() >= r.options.MaxBatchBytes
 	}
 	for ; n < len(waiting) && !full(); n++ {
 		if n%readAhead == 0 {
@@ -90,7 +91,7 @@ func (r *Registrar) decide(waiting []*Pending) (b *batch, rest []*Pending) {
 		p := waiting[n]
 		waiting[n] = nil
 		bytes += p.size
-		if p.taken.CompareAndSwap(false, true) { // else its caller stopped waiting
+		if p.take(aBatch) { // else its caller stopped waiting
 			r.try(p)
 			b.pending = append(b.pending, p)
 		}
@@ -120,10 +121,23 @@ func (r *Registrar) readAhead(coming []*Pending) {
 	r.draft.Expect(r.ids)
 }
 
+// maxOperation is the most bytes that the changes of one operation may take: a
+// batch that was not full before it still fits into a record.
+const maxOperation = store.MaxData / 2
+
 // try decides one operation.
 func (r *Registrar) try(p *Pending) {
 	before := r.draft.Changes()
-	p.result.Changed, p.err = r.draft.Try(p.op.Apply)
+	p.result.Changed, p.err = r.draft.Try(func(d *registry.Draft) error {
+		start := len(d.Rows())
+		if err := p.op.Apply(d); err != nil {
+			return err
+		}
+		if n := len(d.Rows()) - start; n > maxOperation {
+			return fmt.Errorf("%w: its changes take %d bytes, at most %d are allowed; split it", ErrTooLarge, n, maxOperation)
+		}
+		return nil
+	})
 	p.result.Revision = r.draft.Revision()
 	if p.result.Changed {
 		r.record.operation(r.draft.Changes()-before, p.by)
@@ -161,7 +175,7 @@ func (r *Registrar) publish() {
 	var broken error // why a record is not known to be durable, once one is not
 	for b := range r.inFlight {
 		start := time.Now()
-		if err := b.durable(); err != nil {
+		if err := b.await(); err != nil {
 			err = fmt.Errorf("make record %d durable: %w", b.next.mark.Seq, err)
 			r.fail(err)
 			broken = cmp.Or(broken, err)
@@ -185,7 +199,7 @@ func (r *Registrar) publish() {
 	}
 }
 
-func (b *batch) durable() error {
+func (b *batch) await() error {
 	if b.wait == nil {
 		return nil
 	}
@@ -213,7 +227,7 @@ func (r *Registrar) refuse(waiting []*Pending, cause error) {
 	bytes := int64(0)
 	for _, p := range waiting {
 		bytes += p.size
-		if p.taken.CompareAndSwap(false, true) {
+		if p.take(aBatch) {
 			p.end(Result{}, failed(cause))
 		}
 	}

@@ -108,10 +108,20 @@ func TestNextBatchIsDecidedOnTheOneUnderWay(t *testing.T) {
 	})
 }
 
+var errHalfDone = errors.New("half done")
+
+// halfDone is an operation of an embedder that gives up after a change.
+type halfDone struct{}
+
+func (halfDone) Apply(d *registry.Draft) error {
+	d.DeleteAgent("b")
+	return errHalfDone
+}
+
 func TestRefusalLeavesTheRestOfItsBatchAlone(t *testing.T) {
 	r := open(t, store.NewMemory(), registrar.Options{})
 	var all []*registrar.Pending
-	for _, op := range []ops.Operation{admit("a"), ops.Remove{ID: "nobody"}, admit("b"), ops.Replace{Old: "b"}} {
+	for _, op := range []ops.Operation{admit("a"), ops.Remove{ID: "nobody"}, admit("b"), halfDone{}} {
 		all = append(all, submit(t, r, op))
 	}
 	wants := []error{nil, ops.ErrNotAdmitted, nil, nil}
@@ -121,8 +131,8 @@ func TestRefusalLeavesTheRestOfItsBatchAlone(t *testing.T) {
 		}
 	}
 	var field *registry.FieldError
-	if _, err := all[3].Wait(t.Context()); !errors.As(err, &field) || field.Field != "id" {
-		t.Errorf("a replacement without an ID ended with %v", err)
+	if _, err := all[3].Wait(t.Context()); err != errHalfDone {
+		t.Errorf("an operation that gave up half way ended with %v", err)
 	}
 	if _, err := r.Submit(admit("")); !errors.As(err, &field) || field.Field != "id" {
 		t.Errorf("an admission without an ID ended with %v", err)
@@ -159,6 +169,34 @@ func TestBatchIsCutByOperationsAndByBytes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// flood is an operation that changes more than a record may hold.
+type flood struct{ agents int }
+
+func (f flood) Apply(d *registry.Draft) error {
+	for i := range f.agents {
+		a := registry.Agent{ID: registry.AgentID(fmt.Sprint("flood", i)), Payload: make([]byte, 1<<19)}
+		if err := d.PutAgent(a, registry.Status{State: registry.Admitted}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestOperationThatDoesNotFitIntoARecordIsRefusedAlone(t *testing.T) {
+	r := open(t, store.NewMemory(), registrar.Options{MaxQueueBytes: 2000})
+	if _, err := r.Apply(t.Context(), flood{70}); !errors.Is(err, registrar.ErrTooLarge) {
+		t.Errorf("an operation of 35 MiB ended with %v", err)
+	}
+	apply(t, r, admit("a"))
+	wantAgents(t, r.Snapshot(), "a admitted")
+	apply(t, r, flood{60})
+	big := admit("b")
+	big.Agent.Payload = make([]byte, 2000)
+	if _, err := r.Submit(big); !errors.Is(err, registrar.ErrTooLarge) || !errors.Is(err, registrar.ErrNotApplied) {
+		t.Errorf("an operation above the bound of the queue ended with %v", err)
+	}
 }
 
 // failing is what a sync can end with, and what that means.
@@ -291,6 +329,9 @@ func TestEndOfContextTakesOutWhatNoBatchHas(t *testing.T) {
 		if got, err := taken.Wait(t.Context()); err != nil || !got.Changed {
 			t.Errorf("asked again, it is %+v, %v", got, err)
 		}
+		if _, err := out.Wait(ctx); !errors.Is(err, registrar.ErrNotApplied) || errors.Is(err, registrar.ErrUnknown) {
+			t.Errorf("with another context that ended, what was taken out ended with %v", err)
+		}
 		if _, err := out.Wait(t.Context()); !errors.Is(err, registrar.ErrNotApplied) {
 			t.Errorf("asked again, what was taken out ended with %v", err)
 		}
@@ -305,10 +346,13 @@ func TestProvenanceIsBounded(t *testing.T) {
 		"request.id":        {Operation: admit("a"), ID: strings.Repeat("x", 129)},
 		"request.principal": {Operation: admit("a"), Principal: "\xff"},
 		"request.reason":    {Operation: admit("a"), Reason: strings.Repeat("x", 4097)},
+		"request.operation": {Operation: &registrar.Request{Operation: admit("a")}},
 	} {
-		var got *registry.FieldError
-		if _, err := r.Submit(q); !errors.As(err, &got) || got.Field != field {
-			t.Errorf("%s: error is %v", field, err)
+		for _, op := range []ops.Operation{q, &q} {
+			var got *registry.FieldError
+			if _, err := r.Submit(op); !errors.As(err, &got) || got.Field != field {
+				t.Errorf("%s: error of a %T is %v", field, op, err)
+			}
 		}
 	}
 	if _, err := r.Submit(nil); !errors.Is(err, registrar.ErrNotApplied) {

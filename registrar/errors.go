@@ -20,6 +20,10 @@ var (
 	// ErrFailed: the store failed earlier. Open the store afresh.
 	ErrFailed = errors.New("registrar has stopped after a failure of its store")
 
+	// ErrTooLarge: the operation holds, or changes, more than may be made
+	// durable at once. It was refused, and nothing of it applied; split it.
+	ErrTooLarge = errors.New("operation is too large")
+
 	// ErrUnknown says that the operation may or may not have been applied.
 	// After the store is opened afresh, its registry shows which.
 	ErrUnknown = errors.New("outcome of the operation is not known")

@@ -16,7 +16,8 @@ type Options struct {
 	// operation.
 	MaxBatch int
 	// MaxBatchBytes ends a batch once its changes take this much, encoded; 0
-	// means 192 KiB. One operation may exceed it alone.
+	// means 192 KiB, and 32 MiB is the most. One operation may exceed it
+	// alone, up to 32 MiB as well.
 	MaxBatchBytes int
 	// MaxQueue is the most operations that may wait for a batch; 0 means
 	// 131,072. One more is refused with [ErrOverloaded].
@@ -52,6 +53,9 @@ func (o Options) validate() error {
 		if f.value < 0 {
 			return &registry.FieldError{Field: "options." + f.name, Reason: fmt.Sprintf("%d is negative; 0 means the default", f.value)}
 		}
+	}
+	if o.MaxBatchBytes > maxOperation {
+		return &registry.FieldError{Field: "options.MaxBatchBytes", Reason: fmt.Sprintf("%d is above %d", o.MaxBatchBytes, maxOperation)}
 	}
 	return nil
 }

@@ -57,6 +57,9 @@ func (w *recordWriter) reset() {
 	w.n = 0
 }
 
+// len is how many bytes the operations take so far.
+func (w *recordWriter) len() int { return len(w.ops.Bytes) }
+
 // operation adds one that changed this many rows.
 func (w *recordWriter) operation(rows int, by *provenance) {
 	w.n++

@@ -27,10 +27,10 @@ type Registrar struct {
 	draft   *registry.Draft
 	ids     []registry.AgentID // for Expect
 	record  *recordWriter
-	decided durable // what the next batch is decided on; may not be durable yet
+	decided point // what the next batch is decided on; may not be durable yet
 
-	current     atomic.Pointer[durable] // always durable; only the publisher stores it
-	failed      atomic.Pointer[error]   // why the engine stopped; set once
+	current     atomic.Pointer[point] // always durable; only the publisher stores it
+	failed      atomic.Pointer[error] // why the engine stopped; set once
 	stats       statistics
 	checkpoints checkpoints
 
@@ -74,7 +74,7 @@ func open(ctx context.Context, s store.Store, o Options) (*Registrar, error) {
 		draft:    reg.Draft(), record: newRecordWriter(),
 		published: make(chan struct{}), closed: make(chan struct{}),
 	}
-	r.decided = durable{registry: reg, mark: found.Mark}
+	r.decided = point{registry: reg, mark: found.Mark}
 	if err := r.beginEpoch(); err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (r *Registrar) beginEpoch() error {
 	if err != nil {
 		return fmt.Errorf("begin epoch %d: %w", epoch, err)
 	}
-	r.decided = durable{registry: reg, mark: mark, logged: int64(len(data))}
+	r.decided = point{registry: reg, mark: mark, logged: int64(len(data))}
 	first := r.decided
 	r.current.Store(&first)
 	return nil

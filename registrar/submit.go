@@ -27,6 +27,9 @@ type Request struct {
 }
 
 func (q *Request) validate() error {
+	if _, nested := asRequest(q.Operation); nested {
+		return &registry.FieldError{Field: "request.operation", Reason: "is a request itself; whose provenance holds?"}
+	}
 	for _, f := range [...]struct {
 		name, text string
 		most       int
@@ -55,15 +58,25 @@ type Pending struct {
 	by   *provenance
 	at   time.Duration // when it was submitted, since the registrar was opened
 	size int64
-	// taken decides between a batch and the end of a context: whoever
-	// changes it from false first has the operation.
-	taken atomic.Bool
+	// holder decides between a batch and the end of a context: whoever
+	// changes it from nobody has the operation, and ends it.
+	holder atomic.Uint32
 	// done is nil until somebody waits or the operation ends, whichever comes
 	// first; closed means it ended, and result and err are set.
 	done   atomic.Pointer[chan struct{}]
 	result Result
 	err    error
 }
+
+// Who has a pending operation.
+const (
+	nobody uint32 = iota
+	aBatch
+	aWaiter // who takes it out
+)
+
+// take gives the operation to a holder, if nobody has it yet.
+func (p *Pending) take(holder uint32) bool { return p.holder.CompareAndSwap(nobody, holder) }
 
 // ended is the done of every operation that nobody was waiting for.
 var ended = func() *chan struct{} {
@@ -94,11 +107,19 @@ func (p *Pending) Wait(ctx context.Context) (Result, error) {
 		return p.result, p.err
 	case <-ctx.Done():
 	}
-	if !p.taken.CompareAndSwap(false, true) {
+	if p.take(aWaiter) {
+		p.end(Result{}, notApplied(context.Cause(ctx)))
+	}
+	if p.holder.Load() == aWaiter {
+		<-*done // at once: this waiter or another has taken it out
+		return p.result, p.err
+	}
+	select {
+	case <-*done: // both at once
+		return p.result, p.err
+	default:
 		return Result{}, unknown(context.Cause(ctx))
 	}
-	p.end(Result{}, notApplied(context.Cause(ctx)))
-	return p.result, p.err
 }
 
 // end is called once, by whoever took the operation.
@@ -127,12 +148,13 @@ func (r *Registrar) Apply(ctx context.Context, op ops.Operation) (Result, error)
 // [ErrFailed], or a refusal for a field that is not acceptable
 // ([*registry.FieldError]).
 func (r *Registrar) Submit(op ops.Operation) (*Pending, error) {
-	p := &Pending{op: op}
-	if q, ok := op.(Request); ok {
+	p := &Pending{op: op, size: pendingSize}
+	if q, ok := asRequest(op); ok {
 		if err := q.validate(); err != nil {
 			return nil, err
 		}
 		p.op, p.by = q.Operation, &provenance{q.ID, q.Principal, q.Reason}
+		p.size += int64(len(q.ID) + len(q.Principal) + len(q.Reason))
 	}
 	if p.op == nil {
 		return nil, notApplied(errors.New("there is no operation"))
@@ -143,22 +165,27 @@ func (r *Registrar) Submit(op ops.Operation) (*Pending, error) {
 			return nil, err
 		}
 	}
-	p.size = sizeOf(p.op)
+	if s, ok := p.op.(ops.Sized); ok {
+		p.size += int64(s.Size())
+	}
 	if err := r.queue.add(p, r.opened); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// opSize is what an operation takes beside what it says of its size.
-const opSize = 256
-
-func sizeOf(op ops.Operation) int64 {
-	if s, ok := op.(ops.Sized); ok {
-		return opSize + int64(s.Size())
+func asRequest(op ops.Operation) (q Request, ok bool) {
+	switch o := op.(type) {
+	case Request:
+		return o, true
+	case *Request:
+		return *o, true
 	}
-	return opSize
+	return q, false
 }
+
+// pendingSize is what an operation takes beside what it says of its size.
+const pendingSize = 256
 
 // queue is the operations that no batch has yet, bounded.
 type queue struct {
@@ -188,6 +215,8 @@ func (q *queue) add(p *Pending, opened time.Time) error {
 		return q.closed
 	case q.ops >= q.maxOps:
 		return notApplied(fmt.Errorf("%w: %d operations, the bound is %d", ErrOverloaded, q.ops, q.maxOps))
+	case p.size > q.maxBytes:
+		return notApplied(fmt.Errorf("%w: it holds %d bytes, and all that wait may hold %d", ErrTooLarge, p.size, q.maxBytes))
 	case q.bytes+p.size > q.maxBytes:
 		return notApplied(fmt.Errorf("%w: %d bytes, the bound is %d", ErrOverloaded, q.bytes, q.maxBytes))
 	}

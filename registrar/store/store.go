@@ -79,6 +79,10 @@ type Record struct {
 	Data []byte
 }
 
+// MaxData is the most bytes of data that a record may have, and a chunk of a
+// checkpoint: every Store takes as much.
+const MaxData = 64 << 20
+
 // Store is durable storage for one registrar.
 //
 // Append and the functions it returns may run concurrently with each other,
