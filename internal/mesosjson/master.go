@@ -3,6 +3,7 @@ package mesosjson
 import (
 	"cmp"
 	"encoding/binary"
+	"maps"
 	"math"
 	"net/netip"
 	"slices"
@@ -87,9 +88,10 @@ func orderNetwork(ip string) uint32 {
 	return binary.LittleEndian.Uint32(b[:])
 }
 
-// keepAbout keeps a small member of a state's root until its form is certain.
+// keepAbout keeps a small member of a state's root until its form is certain:
+// several are held at once.
 func (in *reader) keepAbout(path, key string, first jsontext.Token) error {
-	n, err := in.scan.tree(&document{path: path, pattern: path}, first)
+	n, err := in.scan.treeUpTo(maxAbout, &document{path: path, pattern: path}, first)
 	if err == nil {
 		in.about[key] = n
 	}
@@ -133,7 +135,11 @@ func (in *reader) capabilities(path string, first jsontext.Token) error {
 		return err
 	}
 	for _, c := range n.list() {
-		in.minimum = append(in.minimum, c.want(isObject).member("capability").str())
+		in.minimum[cut(c.want(isObject).member("capability").str())] = struct{}{}
+		if len(in.minimum) > maxMinimum {
+			c.fail("more than %d minimum capabilities", maxMinimum)
+			break
+		}
 	}
 	if d.err != nil {
 		return d.err
@@ -142,13 +148,17 @@ func (in *reader) capabilities(path string, first jsontext.Token) error {
 	return nil
 }
 
+// maxMinimum bounds the minimum capabilities that are told apart; Mesos knows
+// about ten. The registry's list may stand more than once.
+const maxMinimum = 100
+
 // draining is the capability that a deactivated agent asks of its master.
 const draining = "AGENT_DRAINING"
 
 // lostCapabilities reports the minimum capabilities that do not follow from
 // the agents read: those of quotas, and one that outlived its agents.
 func (in *reader) lostCapabilities() {
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(in.minimum))) {
+	for _, name := range slices.Sorted(maps.Keys(in.minimum)) {
 		if name != draining || !in.deactivated {
 			in.lost.add("minimum_capabilities[]", "", name, 1)
 		}

@@ -47,19 +47,36 @@ type document struct {
 	path    string // of the root, as in "slaves.slaves[12]"
 	pattern string // the same for all its siblings: "slaves.slaves[]"
 	begins  int64
+	most    int64  // bytes it may take
+	nodes   int    // read so far
 	err     *Error // the first
 }
 
 // tree reads the value that begins with first into memory.
 func (s *scanner) tree(d *document, first jsontext.Token) (*node, error) {
-	d.begins = s.dec.InputOffset()
-	return s.node(d, nil, first)
+	return s.treeUpTo(maxValue, d, first)
+}
+
+func (s *scanner) treeUpTo(most int64, d *document, first jsontext.Token) (*node, error) {
+	d.begins, d.most = s.dec.InputOffset(), most
+	n, err := s.node(d, nil, first)
+	if err == nil && int64(len(n.text)) > most { // its bytes came before the offset
+		return nil, s.tooLong(d)
+	}
+	return n, err
+}
+
+func (s *scanner) tooLong(d *document) error {
+	return s.errorf(d.path, "takes more than %d bytes", d.most)
 }
 
 func (s *scanner) node(d *document, parent *node, first jsontext.Token) (*node, error) {
 	n := &node{doc: d, parent: parent, offset: s.dec.InputOffset()}
-	if n.offset-d.begins > maxValue {
-		return nil, s.errorf(d.path, "takes more than %d bytes", maxValue)
+	if n.offset-d.begins > d.most {
+		return nil, s.tooLong(d)
+	}
+	if d.nodes++; d.nodes > maxNodes {
+		return nil, s.errorf(d.path, "holds more than %d values", maxNodes)
 	}
 	switch first.Kind() {
 	case '{', '[':

@@ -23,6 +23,7 @@ func Read(r io.Reader, each func(Entry) error) (Report, error) {
 	in := &reader{
 		scan: newScanner(r), each: each, lost: losses{},
 		seen: map[registry.AgentID]struct{}{}, about: map[string]*node{},
+		minimum: map[string]struct{}{},
 	}
 	if err := in.document(); err != nil {
 		return in.report, err
@@ -46,7 +47,7 @@ type reader struct {
 	strange []string
 	// minimum is the registry's own list; deactivated says whether an agent
 	// was read from which it follows.
-	minimum     []string
+	minimum     map[string]struct{}
 	deactivated bool
 	stream      bool // the document opens a stream of events
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,11 +109,61 @@ func TestEndlessInputIsRefusedInBoundedMemory(t *testing.T) {
 
 func TestEndlessAgentIsRefused(t *testing.T) {
 	item := strings.NewReader(`{"slaves": [{"id": "a", "attributes": {`)
-	more := func() io.Reader { return strings.NewReader(strings.Repeat(`"name": "value", `, 1<<12)) }
+	more := func() io.Reader {
+		return strings.NewReader(strings.Repeat(`"name": "`+strings.Repeat("v", 100)+`", `, 1<<12))
+	}
 	input := io.MultiReader(append([]io.Reader{item}, repeat(more, 1<<9)...)...)
 	_, err := mesosjson.Read(input, func(mesosjson.Entry) error { return nil })
 	if want := "slaves[0]"; err == nil || !strings.Contains(err.Error(), "takes more than 16777216 bytes") || !strings.Contains(err.Error(), want) {
 		t.Errorf("error is %v, want one about slaves[0] and its bytes", err)
+	}
+}
+
+// Two bytes of input each, values take a hundred of memory.
+func TestAgentOfEndlesslyManyValuesIsRefused(t *testing.T) {
+	for begin, want := range map[string]string{
+		`{"slaves": [{"x": [0`: "slaves[0] (byte 524304): holds more than 262144 values",
+		`{"weights": [[0`:      "weights (byte 524301): holds more than 262144 values",
+	} {
+		zeros := func() io.Reader { return strings.NewReader(strings.Repeat(",0", 1<<16)) }
+		input := &counter{r: io.MultiReader(append([]io.Reader{strings.NewReader(begin)}, repeat(zeros, 64)...)...)}
+		_, err := mesosjson.Read(input, func(mesosjson.Entry) error { return nil })
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s…: error is %v, want %q", begin, err, want)
+		}
+		if input.n > 2<<20 {
+			t.Errorf("%s…: read %d bytes", begin, input.n)
+		}
+	}
+}
+
+func TestWhatIsKeptToTheEndIsSmall(t *testing.T) {
+	long := strings.Repeat("7", 1<<16)
+	for _, input := range []string{
+		`{"id": "` + long + `7", "slaves": []}`,
+		`{"capabilities": ["a", "` + long + `"], "slaves": []}`,
+	} {
+		_, _, err := read(input)
+		if err == nil || !strings.Contains(err.Error(), "takes more than 65536 bytes") {
+			t.Errorf("%.20s…: error is %v", input, err)
+		}
+	}
+}
+
+func TestMinimumCapabilitiesAreToldApartUpToABound(t *testing.T) {
+	list := func(name string) string { return `"minimum_capabilities": [{"capability": "` + name + `"}]` }
+	_, report, err := read(`{"slaves": {}, ` + strings.Repeat(list("QUOTA_V2")+",", 200) + list("X") + "}")
+	want := []mesosjson.Lost{{Path: "minimum_capabilities[]", Count: 2, Example: "QUOTA_V2"}}
+	if err != nil || !slices.Equal(report.NotKept, want) {
+		t.Errorf("got %+v, %v, want %+v", report.NotKept, err, want)
+	}
+	var many []string
+	for i := range 101 {
+		many = append(many, list(fmt.Sprint(i)))
+	}
+	_, _, err = read(`{` + strings.Join(many, ",") + `}`)
+	if err == nil || !strings.Contains(err.Error(), "minimum_capabilities[0] (byte 4717): more than 100 minimum capabilities") {
+		t.Errorf("error is %v, want one about the 101st", err)
 	}
 }
 

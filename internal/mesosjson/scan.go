@@ -13,7 +13,11 @@ import (
 const (
 	maxToken = 2 << 20  // bytes of one string, number or run of spaces
 	maxValue = 16 << 20 // bytes of one agent
+	maxAbout = 64 << 10 // bytes of what is kept to the end of the input
 	maxDepth = 64
+	// maxNodes bounds the values of one agent: each takes over 100 bytes of
+	// memory, and may take two of the input.
+	maxNodes = 1 << 18
 )
 
 // scanner reads JSON token by token and knows where it is. A token is valid
