@@ -113,11 +113,6 @@ func (d *diagnosis) checkRegistry(r *registry.Registry) {
 	for _, err := range r.Check() {
 		d.damage("registry", err)
 	}
-	for e := range r.Entries() {
-		if _, err := e.Agent(); err != nil {
-			d.damage(fmt.Sprintf("agent %q", string(e.ID())), err)
-		}
-	}
 }
 
 func (d *diagnosis) print(cmd *cobra.Command) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"reflect"
@@ -35,6 +36,23 @@ func TestCheckFindsRecordsWithoutAMeaning(t *testing.T) {
 	code, stdout, stderr := call(t, t.Context(), "check", "--dir", dir)
 	if code != exitFailed || !strings.Contains(stdout, "\nerror     registry  ") || !strings.Contains(stderr, "1 finding") {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
+
+func TestCheckListsADamagedAgentOnce(t *testing.T) {
+	sound, d := registry.New().Draft(), registry.New().Draft()
+	agent, status := registry.Agent{ID: "a1", Hostname: "host-1"}, registry.Status{State: registry.Admitted}
+	if err := sound.PutAgent(agent, status); err != nil {
+		t.Fatal(err)
+	}
+	damaged := bytes.Replace(sound.Rows(), []byte("\xa6host-1"), []byte("\xc1host-1"), 1) // no text begins so
+	if err := d.Redo(damaged, 1); err != nil {
+		t.Fatal(err)
+	}
+	got := &diagnosis{}
+	got.checkRegistry(d.Freeze())
+	if len(got.Findings) != 1 || got.Findings[0].Place != "registry" || !strings.Contains(got.Findings[0].Problem, `"a1"`) {
+		t.Errorf("got %+v, want one finding that names the agent", got.Findings)
 	}
 }
 
