@@ -1,13 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/eaba02dc/registrar/internal/mesosjson"
 	"github.com/eaba02dc/registrar/registry"
 )
 
@@ -33,48 +33,21 @@ func valueText(v registry.Value) string {
 }
 
 // parseValue reads a number, ranges or a set; whatever looks like none of them
-// is a text.
+// is a text. What stands in brackets is ranges or an error.
 func parseValue(text string) (registry.Value, error) {
-	switch {
-	case enclosed(text, "[", "]"):
-		return parseRanges(text)
-	case enclosed(text, "{", "}"):
-		return registry.Set(items(text)...), nil
+	if ranges, ok := mesosjson.ParseRanges(text); ok {
+		return registry.Ranges(ranges...), nil
+	}
+	if set, ok := mesosjson.ParseSet(text); ok {
+		return registry.Set(set...), nil
+	}
+	if len(text) > 1 && text[0] == '[' && text[len(text)-1] == ']' {
+		return registry.Value{}, fmt.Errorf("%q is not a list of ranges such as [31000-32000,40000-40010]", text)
 	}
 	if f, err := strconv.ParseFloat(text, 64); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
 		return registry.Scalar(f), nil
 	}
 	return registry.Text(text), nil
-}
-
-func parseRanges(text string) (registry.Value, error) {
-	var ranges []registry.Range
-	for _, item := range items(text) {
-		from, to, ok := strings.Cut(item, "-")
-		begin, err := strconv.ParseUint(from, 10, 64)
-		end, err2 := strconv.ParseUint(to, 10, 64)
-		if !ok || errors.Join(err, err2) != nil {
-			return registry.Value{}, fmt.Errorf("%q is not a range such as 31000-32000", item)
-		}
-		ranges = append(ranges, registry.Range{Begin: begin, End: end})
-	}
-	return registry.Ranges(ranges...), nil
-}
-
-func enclosed(text, left, right string) bool {
-	return len(text) >= 2 && strings.HasPrefix(text, left) && strings.HasSuffix(text, right)
-}
-
-func items(text string) []string {
-	inside := text[1 : len(text)-1]
-	if strings.TrimSpace(inside) == "" {
-		return nil
-	}
-	parts := strings.Split(inside, ",")
-	for i := range parts {
-		parts[i] = strings.TrimSpace(parts[i])
-	}
-	return parts
 }
 
 func attributesText(attributes []registry.Attribute) string {

@@ -31,8 +31,16 @@ func TestValuesReadAsTheyAreWritten(t *testing.T) {
 	}
 }
 
+func TestSpacesInAValueDoNotMatter(t *testing.T) {
+	for text, want := range map[string]string{"[5 - 6, 8-9 ]": "[5-6,8-9]", "{ a, b}": "{a,b}", "[ ]": "[]"} {
+		if v, err := parseValue(text); err != nil || valueText(v) != want {
+			t.Errorf("parseValue(%q) = %+v, %v, want %s", text, v, err, want)
+		}
+	}
+}
+
 func TestRangesThatAreNoneAreRefused(t *testing.T) {
-	for _, text := range []string{"[1]", "[a-b]", "[1-2;3-4]", "[-1-2]", "[1-18446744073709551616]"} {
+	for _, text := range []string{"[1]", "[a-b]", "[1-2;3-4]", "[-1-2]", "[1-18446744073709551616]", "[9-1]", "[1-2,]"} {
 		if v, err := parseValue(text); err == nil {
 			t.Errorf("parseValue(%q) = %+v", text, v)
 		}

@@ -1,7 +1,6 @@
 package mesosjson
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/eaba02dc/registrar/registry"
@@ -63,10 +62,10 @@ func amount(n *node) registry.Value {
 		return registry.Scalar(n.float())
 	}
 	text := n.str()
-	if r, ok := parseRanges(text); ok {
+	if r, ok := ParseRanges(text); ok {
 		return registry.Ranges(r...)
 	}
-	if s, ok := parseSet(text); ok {
+	if s, ok := ParseSet(text); ok {
 		return registry.Set(s...)
 	}
 	n.fail("%q is neither a number nor ranges nor a set", cut(text))
@@ -88,56 +87,11 @@ func attribute(n *node) registry.Value {
 		return registry.Scalar(n.float())
 	}
 	text := n.str()
-	if r, ok := parseRanges(text); ok && len(r) > 0 {
+	if r, ok := ParseRanges(text); ok && len(r) > 0 {
 		return registry.Ranges(r...)
 	}
-	if s, ok := parseSet(text); ok && len(s) > 0 {
+	if s, ok := ParseSet(text); ok && len(s) > 0 {
 		return registry.Set(s...)
 	}
 	return registry.Text(text)
-}
-
-// parseRanges reads "[1-21, 23-5050]".
-func parseRanges(text string) ([]registry.Range, bool) {
-	inside, ok := inside(text, "[", "]")
-	if !ok {
-		return nil, false
-	}
-	var list []registry.Range
-	for _, item := range items(inside) {
-		begin, end, _ := strings.Cut(item, "-")
-		b, err := strconv.ParseUint(strings.TrimSpace(begin), 10, 64)
-		e, err2 := strconv.ParseUint(strings.TrimSpace(end), 10, 64)
-		if err != nil || err2 != nil || b > e {
-			return nil, false
-		}
-		list = append(list, registry.Range{Begin: b, End: e})
-	}
-	return list, true
-}
-
-// parseSet reads "{a, b}".
-func parseSet(text string) ([]string, bool) {
-	inside, ok := inside(text, "{", "}")
-	if !ok {
-		return nil, false
-	}
-	return items(inside), true
-}
-
-func inside(text, open, end string) (string, bool) {
-	text, opened := strings.CutPrefix(text, open)
-	text, ended := strings.CutSuffix(text, end)
-	return text, opened && ended
-}
-
-func items(list string) []string {
-	if strings.TrimSpace(list) == "" {
-		return nil
-	}
-	items := strings.Split(list, ",")
-	for i := range items {
-		items[i] = strings.TrimSpace(items[i])
-	}
-	return items
 }
