@@ -23,7 +23,8 @@ revision, and whether anything changed. Who did it (the user of the operating
 system) and why (--reason) is logged with it.
 
 An operation that does not fit the state of the agent is refused: the reason is
-printed, nothing is written, and regtool exits with 1. Operations on a registry
+printed, nothing of the registry is changed, and regtool exits with 1. That DIR
+was opened for writing is noted in it all the same. Operations on a registry
 that a master has open go through that master.`,
 		Example: `  regtool apply admit --dir /var/lib/registry --id a1 --hostname host-1 --resource cpus=4 --reason "new rack"
   regtool apply drain --dir /var/lib/registry --id a1 --grace 1h --reason "disk swap"

@@ -39,7 +39,10 @@ in whatever state: an agent that comes back is readmitted.`+describing+supersedi
 		`--id a1 --hostname host-1 --port 5051 --resource cpus=4 --attribute rack=r12 --reason "new rack"`,
 		func(cmd *cobra.Command) (registry.AgentID, decide, error) {
 			a, _, err := agent.agent(cmd.InOrStdin())
-			return a.ID, always(ops.Admit{Agent: a, Supersedes: *supersedes}), err
+			if err != nil {
+				return "", nil, err
+			}
+			return settled(a.ID, ops.Admit{Agent: a, Supersedes: *supersedes})
 		})
 	agent, supersedes = newAgentFlags(cmd), supersedesFlag(cmd)
 	return cmd
@@ -88,7 +91,10 @@ refused if the new ID is known or the old one is not.`+describing,
 		`--old a1 --id a2 --hostname host-1 --reason "reinstalled"`,
 		func(cmd *cobra.Command) (registry.AgentID, decide, error) {
 			a, _, err := agent.agent(cmd.InOrStdin())
-			return a.ID, always(ops.Replace{Old: registry.AgentID(*old), Agent: a}), err
+			if err != nil {
+				return "", nil, err
+			}
+			return settled(a.ID, ops.Replace{Old: registry.AgentID(*old), Agent: a})
 		})
 	agent = newAgentFlags(cmd)
 	old = cmd.Flags().String("old", "", "ID of the agent to remove (required)")
@@ -105,12 +111,25 @@ func always(op ops.Operation) decide {
 	return func(*registry.Registry) (ops.Operation, error) { return op, nil }
 }
 
+// settled is always, and an error if a field is not acceptable in any registry:
+// none needs to be opened to refuse that.
+func settled(id registry.AgentID, op ops.Operation) (registry.AgentID, decide, error) {
+	err := id.Validate()
+	if p, ok := op.(ops.Preparer); ok {
+		_, err = p.Prepare() // looks at the ID too, and names the operation
+	}
+	return id, always(op), err
+}
+
 // onTopOfKnown makes the operation with what the registry knows of the agent,
 // changed by the flags; a file stands for itself.
 func (f *agentFlags) onTopOfKnown(stdin io.Reader, op func(registry.Agent) ops.Operation) (registry.AgentID, decide, error) {
 	described, fromFile, err := f.agent(stdin)
-	if err != nil || fromFile {
-		return described.ID, always(op(described)), err
+	if err != nil {
+		return "", nil, err
+	}
+	if fromFile {
+		return settled(described.ID, op(described))
 	}
 	return described.ID, func(r *registry.Registry) (ops.Operation, error) {
 		e, known := r.Entry(described.ID)
@@ -122,5 +141,5 @@ func (f *agentFlags) onTopOfKnown(stdin io.Reader, op func(registry.Agent) ops.O
 			err = f.change(&a)
 		}
 		return op(a), err
-	}, nil
+	}, described.ID.Validate()
 }

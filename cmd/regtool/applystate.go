@@ -45,7 +45,7 @@ agent is still draining, and if it is gone or not known.`, `--id a1 --reason "di
 func newByID(name, short, long, example string, op func(registry.AgentID) ops.Operation) *cobra.Command {
 	var id *string
 	cmd := newOperation(name, short, long, example, func(*cobra.Command) (registry.AgentID, decide, error) {
-		return registry.AgentID(*id), always(op(registry.AgentID(*id))), nil
+		return settled(registry.AgentID(*id), op(registry.AgentID(*id)))
 	})
 	id = idFlag(cmd)
 	return cmd
@@ -58,7 +58,11 @@ func newByIDAndTime(name, short, long, example string, op func(registry.AgentID,
 		if !cmd.Flags().Changed("at") {
 			*at = time.Now()
 		}
-		return registry.AgentID(*id), always(op(registry.AgentID(*id), *at)), nil
+		marked := registry.Status{State: registry.Gone, At: *at}
+		if err := marked.Validate(); err != nil {
+			return "", nil, err
+		}
+		return settled(registry.AgentID(*id), op(registry.AgentID(*id), *at))
 	})
 	id = idFlag(cmd)
 	at = cmd.Flags().Time("at", time.Time{}, []string{time.RFC3339Nano}, "when, as 2026-01-02T15:04:05Z; now if not given")
@@ -80,7 +84,7 @@ keeps new ones off it. It is refused if the agent is gone or not known.`, `--id 
 			if *grace < 0 {
 				return "", nil, usagef("--grace %v: use a duration of zero or more", *grace)
 			}
-			return op.ID, always(op), nil
+			return settled(op.ID, op)
 		})
 	id = idFlag(cmd)
 	grace = cmd.Flags().Duration("grace", 0, "how long a task may take to end, as 90s or 1h; kept or unbounded if not given")
