@@ -31,14 +31,19 @@ type point struct {
 }
 
 // write is the writer: gather, decide, append; the publisher does the rest. It
-// ends when the queue is closed and empty.
+// begins with the first record of the epoch, and ends when the queue is closed and empty.
 //
 // A batch costs one record, its bytes encoded once and copied twice (into the
 // record, into the store's batch), and per operation that changes an agent one
 // allocation for the entry, another if what the agent says of itself is new,
 // and its share of the copied nodes of the registry.
-func (r *Registrar) write() {
+func (r *Registrar) write(first *batch) {
 	defer close(r.inFlight)
+	if err := r.append(first); err != nil {
+		r.fail(fmt.Errorf("begin epoch %d: %w", first.next.mark.Epoch, err))
+	} else {
+		r.inFlight <- first
+	}
 	var spare []*Pending
 	for {
 		taken, open := r.queue.take(spare[:0])
@@ -189,6 +194,9 @@ func (r *Registrar) publish() {
 		b.stage.synced = time.Since(start)
 		if b.wait != nil {
 			r.current.Store(&b.next)
+		}
+		if len(b.pending) == 0 {
+			continue // the first of the epoch
 		}
 		r.stats.committed(b) // before the answers, so that who has one finds it counted
 		b.answer(nil, nil)

@@ -37,6 +37,7 @@ func TestOperationIsVisibleAndAnsweredOnlyOnceDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{Store: store.NewMemory()}
 		r := open(t, g, registrar.Options{})
+		synctest.Wait() // the first record of the epoch is durable
 		release := g.hold()
 		p := submit(t, r, admit("a"))
 		if !waiting(p) {
@@ -55,6 +56,7 @@ func TestOperationsThatWaitBecomeOneRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{Store: store.NewMemory()}
 		r := open(t, g, registrar.Options{InFlight: 1})
+		synctest.Wait() // the first record of the epoch is durable
 		release := g.hold()
 		var all []*registrar.Pending
 		for i := range 2 { // one with the publisher, one appended behind it
@@ -81,6 +83,7 @@ func TestNextBatchIsDecidedOnTheOneUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{Store: store.NewMemory()}
 		r := open(t, g, registrar.Options{})
+		synctest.Wait() // the first record of the epoch is durable
 		release := g.hold()
 		first := submit(t, r, admit("a"))
 		synctest.Wait()
@@ -151,6 +154,7 @@ func TestBatchIsCutByOperationsAndByBytes(t *testing.T) {
 		} {
 			g := &gate{Store: store.NewMemory()}
 			r := open(t, g, c.o)
+			synctest.Wait() // the first record of the epoch is durable
 			release := g.hold()
 			for i := range 2 {
 				submit(t, r, admit(fmt.Sprint("first", i)))
@@ -213,6 +217,7 @@ func TestFailedSyncEndsTheEngine(t *testing.T) {
 		for _, c := range failing {
 			g := &gate{Store: store.NewMemory()}
 			r := open(t, g, registrar.Options{})
+			synctest.Wait() // the first record of the epoch is durable
 			apply(t, r, admit("before"))
 			release := g.hold()
 			first := submit(t, r, admit("a"))
@@ -248,6 +253,7 @@ func TestFailedAppendEndsTheEngineAndNothingOfItsBatchIsApplied(t *testing.T) {
 		m := store.NewMemory()
 		g := &gate{Store: m}
 		r := open(t, g, registrar.Options{MaxBatch: 1})
+		synctest.Wait() // the first record of the epoch is durable
 		release := g.hold()
 		first := submit(t, r, admit("a"))
 		synctest.Wait()
@@ -278,6 +284,7 @@ func TestFullQueueRefusesAtOnce(t *testing.T) {
 		} {
 			g := &gate{Store: store.NewMemory()}
 			r := open(t, g, o)
+			synctest.Wait() // the first record of the epoch is durable
 			release := g.hold()
 			for i := range 2 {
 				submit(t, r, admit(fmt.Sprint(i)))
@@ -311,6 +318,7 @@ func TestEndOfContextTakesOutWhatNoBatchHas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{Store: store.NewMemory()}
 		r := open(t, g, registrar.Options{InFlight: 1})
+		synctest.Wait() // the first record of the epoch is durable
 		release := g.hold()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -370,6 +378,7 @@ func TestCloseAnswersWhatItTookAndRefusesTheRest(t *testing.T) {
 		m := store.NewMemory()
 		g := &gate{Store: m}
 		r := open(t, g, registrar.Options{InFlight: 1})
+		synctest.Wait() // the first record of the epoch is durable
 		release := g.hold()
 		var all []*registrar.Pending
 		for i := range 10 {

@@ -49,6 +49,7 @@ func TestEveryOpeningBeginsAnEpochWithOneRecordAndNoRevision(t *testing.T) {
 	m := store.NewMemory()
 	for epoch := uint64(1); epoch <= 3; epoch++ {
 		r := open(t, m, registrar.Options{})
+		apply(t, r, ops.Prune{}) // nothing is answered before the epoch has begun
 		if got := r.Stats(); got.Epoch != epoch || got.Seq != epoch || got.Revision != 0 {
 			t.Errorf("opening %d has epoch %d, record %d, revision %d", epoch, got.Epoch, got.Seq, got.Revision)
 		}
@@ -64,12 +65,34 @@ func TestMasterIsWrittenAtRecoveryAndOnlyIfItChanged(t *testing.T) {
 		revision, seq uint64
 	}{{"m1", 1, 1}, {"m1", 1, 2}, {"m2", 2, 3}} {
 		r := open(t, m, registrar.Options{Master: &registry.Master{ID: want.id}})
+		apply(t, r, ops.Prune{}) // nothing is answered before it is written
 		got, _ := r.Snapshot().Master()
 		if got.ID != want.id || r.Stats().Revision != want.revision || r.Stats().Seq != want.seq {
 			t.Errorf("opening %d: master %q, revision %d, record %d; want %+v", i, got.ID, r.Stats().Revision, r.Stats().Seq, want)
 		}
 		r.Close()
 		m = m.Reopen()
+	}
+}
+
+func TestEngineThatCannotBeginAnEpochAnswersNoOperationAndCanBeRead(t *testing.T) {
+	m := store.NewMemory()
+	r := open(t, m, registrar.Options{})
+	apply(t, r, admit("a"))
+	r.Close()
+	for name, g := range map[string]*gate{
+		"append": {Store: m.Reopen(), append: errDisk},
+		"sync":   {Store: m.Reopen(), sync: errDisk},
+	} {
+		r := open(t, g, registrar.Options{})
+		wantAgents(t, r.Snapshot(), "a admitted")
+		if _, err := r.Apply(t.Context(), admit("b")); !errors.Is(err, errDisk) {
+			t.Errorf("%s: an operation ended with %v", name, err)
+		}
+		wantAgents(t, r.Snapshot(), "a admitted")
+		if err := r.Close(); !errors.Is(err, errDisk) {
+			t.Errorf("%s: Close says %v", name, err)
+		}
 	}
 }
 

@@ -43,10 +43,12 @@ type Registrar struct {
 }
 
 // Open recovers the registry from s, proves it (see [Load]), and starts the
-// engine. Before it returns, one record is durable that begins a new epoch, so
-// that an earlier writer, if the store can have one, is fenced off; it also
-// holds Options.Master if that changed. Ending ctx ends the recovery, not the
-// engine.
+// engine. What was recovered can be read at once. The first record that the
+// engine writes begins a new epoch, so that an earlier writer, if the store can
+// have one, is fenced off; it also holds Options.Master if that changed. No
+// operation is answered before that record is durable; if it cannot be written,
+// the engine has failed ([Stats.Failed], [ErrFailed]) and can still be read.
+// Ending ctx ends the recovery, not the engine.
 //
 // The registrar owns s from here on: Close closes it, and so does Open if it
 // fails.
@@ -74,47 +76,39 @@ func open(ctx context.Context, s store.Store, o Options) (*Registrar, error) {
 		draft:    reg.Draft(), record: newRecordWriter(),
 		published: make(chan struct{}), closed: make(chan struct{}),
 	}
-	r.decided = point{registry: reg, mark: found.Mark}
-	if err := r.beginEpoch(); err != nil {
+	recovered := point{registry: reg, mark: found.Mark}
+	r.current.Store(&recovered)
+	r.decided = recovered
+	r.decided.mark.Epoch = max(found.Identity.Epoch, found.Mark.Epoch) + 1
+	first, err := r.beginEpoch()
+	if err != nil {
 		return nil, err
 	}
 	r.checkpoints.start(found, o.CheckpointBytes)
 	r.lifetime, r.end = context.WithCancel(context.Background())
-	go r.write()
-	go r.publish()
-	go r.checkpointing()
 	o.Logger.Info("registrar recovered", "history", found.Identity.History, "epoch", r.decided.mark.Epoch,
 		"revision", reg.Revision(), "agents", reg.Len(registry.Admitted), "unreachable", reg.Len(registry.Unreachable),
 		"gone", reg.Len(registry.Gone), "checkpoint", found.Checkpoint.Seq, "records", found.Records, "took", found.Took)
+	go r.write(first)
+	go r.publish()
+	go r.checkpointing()
 	return r, nil
 }
 
-// beginEpoch writes the record that every opening writes, and waits for it.
-func (r *Registrar) beginEpoch() error {
-	last := r.decided.mark
+// beginEpoch decides the record that every opening writes. It has no
+// operations of callers, and is written even if it changes nothing.
+func (r *Registrar) beginEpoch() (*batch, error) {
 	r.draft.Reset(r.decided.registry)
 	r.record.reset()
 	if m := r.options.Master; m != nil {
 		p := Pending{op: ops.SetMaster{Master: *m}}
 		if r.try(&p); p.err != nil {
-			return p.err
+			return nil, p.err
 		}
 	}
-	reg := r.draft.Freeze()
-	epoch := max(r.recovery.Identity.Epoch, last.Epoch) + 1
-	mark := store.Mark{Seq: last.Seq + 1, Epoch: epoch, Revision: reg.Revision(), Count: reg.Count(), Digest: reg.Digest()}
-	data := r.record.finish(r.recovery.Identity.History, epoch, r.options.Now(), r.draft.Rows())
-	wait, err := r.store.Append(store.Record{Mark: mark, First: last.Revision + 1, Data: data})
-	if err == nil {
-		err = wait()
-	}
-	if err != nil {
-		return fmt.Errorf("begin epoch %d: %w", epoch, err)
-	}
-	r.decided = point{registry: reg, mark: mark, logged: int64(len(data))}
-	first := r.decided
-	r.current.Store(&first)
-	return nil
+	b := &batch{next: r.decided}
+	b.next.registry = r.draft.Freeze()
+	return b, nil
 }
 
 // Snapshot returns the registry as it last became durable. It costs one atomic

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/eaba02dc/registrar/ops"
 	"github.com/eaba02dc/registrar/registrar"
 	"github.com/eaba02dc/registrar/registrar/store"
 	"github.com/eaba02dc/registrar/wal"
@@ -39,7 +40,11 @@ func createEngine(ctx context.Context, dir string, agents int, record *recorder)
 	if err != nil {
 		return nil, fmt.Errorf("create the store to measure: %w", err)
 	}
-	return newEngine(ctx, log, agents, record)
+	e, err := newEngine(ctx, log, agents, record)
+	if err != nil {
+		return nil, err
+	}
+	return e, e.begun(ctx)
 }
 
 // openEngine opens the store in dir and recovers the registry; when it
@@ -63,6 +68,15 @@ func newEngine(ctx context.Context, log *wal.Log, agents int, record *recorder) 
 		return nil, fmt.Errorf("open the registrar to measure: %w", err)
 	}
 	return &engine{r, record}, nil
+}
+
+// begun waits for the record that every opening writes, which no phase should
+// have to pay for. Reading does not wait for it.
+func (e *engine) begun(ctx context.Context) error {
+	if _, err := e.Apply(ctx, ops.Prune{}); err != nil {
+		return fmt.Errorf("begin to measure: %w", err)
+	}
+	return nil
 }
 
 // written is what the engine has written so far: records and bytes in them.

@@ -29,6 +29,9 @@ func (r *round) recovered(ctx context.Context, phase string, left Outcome) (*eng
 	if err != nil {
 		return nil, fmt.Errorf("phase %s: %w", phase, err)
 	}
+	if err := e.begun(ctx); err != nil {
+		return nil, errors.Join(err, e.close())
+	}
 	if err := left.check(e.Snapshot(), r.agents()); err != nil {
 		return nil, errors.Join(fmt.Errorf("phase %s: %w", phase, err), e.close())
 	}

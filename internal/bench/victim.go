@@ -54,7 +54,7 @@ func RunVictim(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 }
 
 // victimStep is how many bytes are logged before the log is looked at again.
-const victimStep = 128 << 10
+const victimStep = 32 << 10
 
 func (v Victim) work(ctx context.Context) (Outcome, error) {
 	w, err := newWorkload(v.Agents, v.AgentBytes, 0)
