@@ -33,9 +33,9 @@ What it is given shows in the content:
 The input, packed with gzip or not, is copied to a temporary file (in $TMPDIR)
 of up to 4 GiB and checked whole before anything is written. Where DIR holds no
 registry, a new one is made beside it and given its name at the end; after a
-crash there is nothing at DIR. In a registry that is there, every operation is
-tried out first: a single refusal, and nothing is written. A crash in the
-middle of writing is mended by importing the same input again.
+crash there is nothing at DIR, or all of it. In a registry that is there, every
+operation is tried out first: a single refusal, and nothing is written. A crash
+in the middle of writing is mended by importing the same input again.
 
 Agents that recovered_slaves lists count as admitted. An agent known here is
 brought to what the input says, and an import repeated changes nothing:
@@ -109,6 +109,8 @@ type importer struct {
 	report  mesosjson.Report
 	count   map[effect]int
 	changes uint64
+	// sync makes the names in a directory durable.
+	sync func(dir string) error
 }
 
 func runImport(cmd *cobra.Command, dir string, src source, strict bool, show showProgress) (_ *importOutcome, err error) {
@@ -119,7 +121,7 @@ func runImport(cmd *cobra.Command, dir string, src source, strict bool, show sho
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	im := &importer{
-		dir: dir, strict: strict, in: in, log: logger(cmd),
+		dir: dir, strict: strict, in: in, log: logger(cmd), sync: syncDir,
 		request: registrar.Request{Principal: principal(), Reason: importReason(src.name)},
 	}
 	here, err := loadDir(cmd, dir)
@@ -141,17 +143,9 @@ func runImport(cmd *cobra.Command, dir string, src source, strict bool, show sho
 		end, err = im.extend(ctx, here.Registry)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; %s", src.name, err, remedy(created))
+		return nil, fmt.Errorf("%s: %w", src.name, err)
 	}
 	return im.outcome(src.name, created, end), nil
-}
-
-// remedy says what to do about an import that broke off.
-func remedy(created bool) string {
-	if created {
-		return "no registry was made"
-	}
-	return "importing the same input again does the rest"
 }
 
 // importReason is what the log says of why; names of files are bytes without a

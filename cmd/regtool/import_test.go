@@ -241,6 +241,41 @@ func TestInterruptedImportLeavesNothing(t *testing.T) {
 	}
 }
 
+func TestImportSaysWhatThereIsAfterAnError(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	broken := errors.New("input/output error")
+	dir := filepath.Join(t.TempDir(), "registry")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	importerOf := func(input string) *importer {
+		return &importer{dir: dir, strict: true, log: log, in: spoolOf(t, input), sync: func(string) error { return broken }}
+	}
+	saying := func(err error, cause error, want string) {
+		t.Helper()
+		if err == nil || cause != nil && !errors.Is(err, cause) || !strings.Contains(err.Error(), want) ||
+			strings.Count(err.Error(), "again") != strings.Count(want, "again") {
+			t.Errorf("error is %v, want %q", err, want)
+		}
+	}
+	_, err := importerOf(oneAgent).build(ended)
+	saying(err, context.Canceled, "; no registry was made")
+	_, err = importerOf(oneAgent).build(t.Context())
+	saying(err, broken, "the whole registry is at "+dir+", but it may not be there any more after a power cut: then import again")
+	if n := agents(t, dir); n != 1 {
+		t.Errorf("%d agents, want 1", n)
+	}
+	_, err = importerOf(`{"slaves":[{"id":"a2","hostname":"h"}],"more":1}`).extend(ended, registry.New())
+	saying(err, context.Canceled, "nothing of the input was written: ")
+	_, err = importerOf(`{"slaves":{"slaves":[]},"weights":[{"x":1}]}`).extend(t.Context(), registry.New())
+	saying(err, nil, "nothing of the input was written: 1 kind of field cannot be kept")
+	if n := agents(t, dir); n != 1 {
+		t.Errorf("%d agents, want 1 as before", n)
+	}
+	interrupted, interrupt := context.WithCancel(t.Context())
+	err = importHooked(interrupted, dir, interrupt)
+	saying(err, context.Canceled, "a part may have been written: importing the same input again does the rest")
+}
+
 func TestImportFollowsALinkToItsFileSystem(t *testing.T) {
 	parent := t.TempDir()
 	target, link := filepath.Join(parent, "volume", "registry"), filepath.Join(parent, "link")
@@ -254,14 +289,17 @@ func TestImportFollowsALinkToItsFileSystem(t *testing.T) {
 }
 
 func TestImportWaitsWhenTheQueueIsFull(t *testing.T) {
-	r, err := registrar.Open(t.Context(), store.NewMemory(), registrar.Options{MaxQueue: 2, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	im := &importer{in: spoolOf(t, `{"slaves":[`+strings.Join(manyAgents(500), ",")+`]}`)}
-	end, err := im.write(t.Context(), r, registry.New())
-	if err != nil || end.Len(registry.Admitted) != 500 {
-		t.Errorf("imported %v, %v", end, err)
+	for name, o := range map[string]registrar.Options{"of operations": {MaxQueue: 2}, "of bytes": {MaxQueueBytes: 1 << 10}} {
+		o.Logger = slog.New(slog.DiscardHandler)
+		r, err := registrar.Open(t.Context(), store.NewMemory(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		im := &importer{in: spoolOf(t, `{"slaves":[`+strings.Join(manyAgents(500), ",")+`]}`)}
+		end, err := im.write(t.Context(), r, registry.New())
+		if err != nil || end.Len(registry.Admitted) != 500 {
+			t.Errorf("%s: imported %v, %v", name, end, err)
+		}
 	}
 }
 

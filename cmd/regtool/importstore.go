@@ -27,13 +27,29 @@ const removedMark = ".removed"
 // leftover matches the names that build and clearLeftovers give.
 var leftover = regexp.MustCompile(`\.importing-[a-z2-7]{8}(\.removed)*$`)
 
-// build makes a new store of the input beside dir and, once it is whole and
-// closed, gives it the name dir. Whatever goes wrong, there is nothing at dir.
-func (im *importer) build(ctx context.Context) (end *registry.Registry, err error) {
+// build makes a new store of the input in im.dir. The error says what there is
+// then: nothing, unless all that went wrong is that the name of the whole store
+// may not be durable.
+func (im *importer) build(ctx context.Context) (*registry.Registry, error) {
 	dir, err := realDir(im.dir)
 	if err != nil {
-		return nil, err
+		return nil, noneMade(err)
 	}
+	end, err := im.buildAt(ctx, dir)
+	if err != nil {
+		return nil, noneMade(err)
+	}
+	if err := im.sync(filepath.Dir(dir)); err != nil {
+		return nil, fmt.Errorf("%w; the whole registry is at %s, but it may not be there any more after a power cut: then import again", err, im.dir)
+	}
+	return end, nil
+}
+
+func noneMade(err error) error { return fmt.Errorf("%w; no registry was made", err) }
+
+// buildAt makes the store beside dir and, once it is whole and closed, gives it
+// the name dir. If anything goes wrong, there is nothing at dir.
+func (im *importer) buildAt(ctx context.Context, dir string) (end *registry.Registry, err error) {
 	if err := clearLeftovers(dir, im.log); err != nil {
 		return nil, err
 	}
@@ -118,38 +134,46 @@ func globQuote(path string) string {
 	return b.String()
 }
 
-// moveStore gives a closed store its name, durably. An empty directory of that
-// name makes room; anything else does not.
+// moveStore gives a closed store its name. An empty directory of that name makes
+// room; anything else does not.
 func moveStore(from, to string) error {
 	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("make room for the new store: %w; if it is a mount point, name a directory inside it, else move away what is there", err)
 	}
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	parent, err := os.Open(filepath.Dir(to))
+	return os.Rename(from, to)
+}
+
+// syncDir makes the names in dir durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(parent.Sync(), parent.Close())
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // extend writes the input into the store in dir. It has been rehearsed on
 // seen; if the store has changed since, it is rehearsed again, now that nobody
-// else can write.
+// else can write. The error says how much was written.
 func (im *importer) extend(ctx context.Context, seen *registry.Registry) (*registry.Registry, error) {
 	r, err := openDir(ctx, im.dir, im.log)
 	if err != nil {
-		return nil, err
+		return nil, noneWritten(err)
 	}
 	reg := r.Snapshot()
 	if reg.Digest() != seen.Digest() {
 		if err := im.rehearse(ctx, reg); err != nil {
-			return nil, errors.Join(err, r.Close())
+			return nil, noneWritten(errors.Join(err, r.Close()))
 		}
 	}
-	return im.write(ctx, r, reg)
+	end, err := im.write(ctx, r, reg)
+	if err != nil {
+		return nil, fmt.Errorf("%w; a part may have been written: importing the same input again does the rest", err)
+	}
+	return end, nil
 }
+
+func noneWritten(err error) error { return fmt.Errorf("nothing of the input was written: %w", err) }
 
 // maxUnderway is how many operations of an import wait for the disk at once;
 // the engine takes four batches of this many.
@@ -186,7 +210,7 @@ func (w *writing) submit(steps []step) error {
 		request := w.request
 		request.Operation = s.op
 		p, err := w.r.Submit(request)
-		for errors.Is(err, registrar.ErrOverloaded) && len(w.underway) > 0 { // agents are large: fewer fit
+		for errors.Is(err, registrar.ErrOverloaded) && len(w.underway) > 0 { // in bytes: large agents fill the queue sooner
 			if err = w.settle(); err == nil {
 				p, err = w.r.Submit(request)
 			}
