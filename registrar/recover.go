@@ -99,7 +99,7 @@ func (l *loader) record(rec store.Record) error {
 // reached holds the draft against what the store says it should be at mark.
 func (l *loader) reached(place string, mark store.Mark) error {
 	got := mark
-	got.Count, got.Digest = l.draft.Count(), l.draft.Digest()
+	got.Revision, got.Count, got.Digest = l.draft.Revision(), l.draft.Count(), l.draft.Digest()
 	if got != mark {
 		return &MismatchError{Place: place, Want: mark, Got: got}
 	}

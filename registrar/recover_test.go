@@ -222,6 +222,29 @@ func TestCheckpointIsWrittenWhenTheLogOutgrowsTheLast(t *testing.T) {
 	})
 }
 
+func TestRegistryThatWasEmptiedKeepsItsRevisionInACheckpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{Store: store.NewMemory()}
+		r := open(t, g, registrar.Options{CheckpointBytes: 1})
+		apply(t, r, admit("a"))
+		apply(t, r, ops.Remove{ID: "a"})
+		time.Sleep(time.Second) // of the bubble: the checkpointer rests between chunks
+		synctest.Wait()
+		apply(t, r, admit("b"))
+		apply(t, r, ops.Remove{ID: "b"})
+		time.Sleep(time.Second)
+		synctest.Wait()
+		r.Close()
+		again := open(t, g.Store.(*store.Memory).Reopen(), registrar.Options{})
+		if got := again.Recovery(); got.Checkpoint.Seq == 0 {
+			t.Error("no checkpoint was written")
+		}
+		if got := apply(t, again, admit("c")); got.Revision != 5 {
+			t.Errorf("the next operation makes revision %d, want 5", got.Revision)
+		}
+	})
+}
+
 func TestFailedCheckpointHarmsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{Store: store.NewMemory(), compact: errDisk}

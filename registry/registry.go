@@ -63,16 +63,19 @@ func (r *Registry) MinimumCapabilities() []string {
 }
 
 // Chunks encodes the whole registry as groups of rows of about size bytes
-// each, for [Draft.Redo]. A chunk is valid until the next is asked for.
+// each, for [Draft.Redo]; one at least, so that redoing them sets the revision
+// of an empty registry too. A chunk is valid until the next is asked for.
 func (r *Registry) Chunks(size int) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		b, scratch := newBuffer(), newBuffer()
 		b.Uint(rowsVersion)
+		yielded := false
 		flush := func() bool {
 			if len(b.Bytes) < size {
 				return true
 			}
 			ok := yield(b.Bytes)
+			yielded = true
 			b.Reset()
 			b.Uint(rowsVersion)
 			return ok
@@ -89,7 +92,7 @@ func (r *Registry) Chunks(size int) iter.Seq[[]byte] {
 			stopped = !flush()
 			return !stopped
 		})
-		if !stopped && len(b.Bytes) > 1 {
+		if !stopped && (len(b.Bytes) > 1 || !yielded) {
 			yield(b.Bytes)
 		}
 	}
