@@ -30,8 +30,15 @@ func startAppender(l *Log, db *pebble.DB) *appender {
 
 func (a *appender) run() {
 	defer close(a.done)
+	var failed error // after it Pebble is not called again: the log must have no gap
 	for p := range a.work {
-		p.err = a.apply(p.batch)
+		if failed == nil {
+			failed = a.watch.over()
+		}
+		if failed == nil {
+			failed = a.apply(p.batch)
+		}
+		p.applyErr = failed
 		close(p.applied)
 	}
 }

@@ -70,9 +70,9 @@ func (l *Log) Identity() store.Identity {
 // a negative WitnessEvery durable costs a second sync, of 4 KiB; otherwise the
 // witness takes one every few milliseconds, beside.
 //
-// The first append waits until the store is open for writing. Pebble makes an
-// append wait while its memtables are full: when it cannot flush as fast as it
-// is written to, and while the disk is full.
+// The first append waits until the store is open for writing. While Pebble's
+// memtables are full (it cannot flush as fast as it is written to, or the disk
+// is full), it is durable that waits, and Append once 16 records are queued.
 func (l *Log) Append(r store.Record) (durable func() error, err error) {
 	l.awaitWriting()
 	l.appending.Lock()
@@ -134,10 +134,11 @@ type pending struct {
 	mark  store.Mark
 	batch *pebble.Batch
 	// applied is closed once Pebble has the record in its log's buffer, or
-	// refused it with err. It never is if Pebble ended before.
-	applied chan struct{}
-	once    sync.Once
-	err     error // of apply first, then the outcome
+	// refused it with applyErr. It never is if Pebble ended before.
+	applied  chan struct{}
+	applyErr error // the appender's; read only after applied is closed
+	once     sync.Once
+	err      error // the outcome; wait's alone
 }
 
 // wait returns the record's outcome. Close waits too, hence the once.
@@ -152,8 +153,8 @@ func (p *pending) synced() error {
 	case <-p.log.watch.ended:
 		return p.log.watch.reason
 	}
-	if p.err != nil {
-		return p.err
+	if p.applyErr != nil {
+		return p.applyErr
 	}
 	if err := p.batch.SyncWait(); err != nil {
 		return err

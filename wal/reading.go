@@ -77,9 +77,20 @@ func (l *Log) retire(old *pebble.DB) {
 func (l *Log) awaitReaders() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.readers) > 1 || l.readers[l.db] > 0 {
+	for l.readingLocked() {
 		l.idle.Wait()
 	}
+}
+
+// readingLocked reports whether somebody reads, or the Pebble opened for
+// reading is still being retired after its last reader.
+func (l *Log) readingLocked() bool {
+	for db, n := range l.readers {
+		if db != l.db || n > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // closeIter closes it, unless Pebble is not to be called again.

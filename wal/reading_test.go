@@ -3,6 +3,7 @@ package wal_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"path/filepath"
 	"testing"
 
@@ -54,6 +55,39 @@ func TestReadingGoesOnWhileTheStoreOpensForWriting(t *testing.T) {
 	}
 	if after := tables(t, dir); after >= before {
 		t.Fatalf("%d tables, %d before they were rewritten", after, before)
+	}
+}
+
+// TestCloseWaitsForAReaderFromBeforeTheStoreWasOpenForWriting: until it has
+// ended, the store is not released.
+func TestCloseWaitsForAReaderFromBeforeTheStoreWasOpenForWriting(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	fill(t, dir, 10)
+	l := reopen(t, dir, nil)
+	next, stop := iter.Pull2(l.Records(context.Background(), 0))
+	if _, err, ok := next(); err != nil || !ok {
+		t.Fatal(err)
+	}
+	appendTo(t, l, 11, 11) // the store is open for writing now
+	closed := make(chan error)
+	go func() { closed <- l.Close() }()
+	for range 3000 {
+		if again, err := wal.Open(dir, wal.Options{Logger: quiet}); !errors.Is(err, wal.ErrLocked) {
+			t.Errorf("opening it again under a reader: %v", err)
+			again.Close()
+			break
+		}
+	}
+	stop()
+	if err := <-closed; err != nil {
+		t.Fatal(err)
+	}
+	l = reopen(t, dir, nil)
+	if got, err := storetest.Collect(l.Records(context.Background(), 0)); err != nil || len(got) != 11 {
+		t.Errorf("read %d records and error %v afterwards, want 11", len(got), err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 
