@@ -115,7 +115,11 @@ func surelyNot(err error) error {
 
 // crasher notes what was acknowledged, and then takes what a crash would leave,
 // before the nth write to its file system; or lets writes from the nth on fail.
+// Failures begin once the store is open for writing: a Pebble whose opening
+// fails under a compaction of its own panics on a goroutine where nobody can
+// recover (it closes its cache of files without waiting for the compaction).
 type crasher struct {
+	open    atomic.Bool
 	fs      *vfs.MemFS
 	rng     *rand.Rand // its own: it crashes on any goroutine
 	left    atomic.Int64
@@ -128,6 +132,9 @@ type crasher struct {
 }
 
 func (c *crasher) MaybeError(op errorfs.Op) error {
+	if c.fail != nil && !c.open.Load() {
+		return nil
+	}
 	if op.Kind.ReadOrWrite() != errorfs.OpIsWrite || c.left.Add(-1) > 0 {
 		return nil
 	}
@@ -157,7 +164,9 @@ func (c *crasher) live(steps, batch int) error {
 	if err != nil {
 		return err
 	}
-	errs := make([]error, len(c.clients))
+	_, err = r.Apply(context.Background(), ops.Prune{}) // answered once the epoch has begun
+	c.open.Store(true)
+	errs := append(make([]error, len(c.clients)), err)
 	var working sync.WaitGroup
 	for i, cl := range c.clients {
 		working.Go(func() { errs[i] = cl.run(r, steps) })
