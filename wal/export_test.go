@@ -60,3 +60,10 @@ func (l *Log) ApplyQueued(records []store.Record, bad int, spoil func() *pebble.
 	}
 	return errs
 }
+
+// Held is how many tables are kept for readers of the Pebble opened for reading.
+func (l *Log) Held() int {
+	l.gate.mu.Lock()
+	defer l.gate.mu.Unlock()
+	return len(l.gate.held)
+}

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"iter"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -90,6 +93,109 @@ func TestCloseWaitsForAReaderFromBeforeTheStoreWasOpenForWriting(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestCloseWaitsForEveryReader: of the Pebble opened for reading, of the one
+// opened for writing, and for the removal of the tables kept for the former.
+func TestCloseWaitsForEveryReader(t *testing.T) {
+	for name, begin := range map[string]func(t *testing.T, l *wal.Log, s *slowRemoval) (end func()){
+		"before it was open for writing": func(t *testing.T, l *wal.Log, _ *slowRemoval) func() {
+			end := beginReading(t, l)
+			appendTo(t, l, 11, 11)
+			return end
+		},
+		"after": func(t *testing.T, l *wal.Log, _ *slowRemoval) func() {
+			appendTo(t, l, 11, 11)
+			return beginReading(t, l)
+		},
+		"being retired": func(t *testing.T, l *wal.Log, s *slowRemoval) func() {
+			end := beginReading(t, l)
+			appendTo(t, l, 11, 11)
+			rewrite(t, l)
+			s.armed.Store(true)
+			go end()
+			<-s.entered
+			return func() { close(s.released) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &slowRemoval{entered: make(chan struct{}), released: make(chan struct{})}
+				o := wal.Options{FS: errorfs.Wrap(memFS(), s), Logger: quiet}
+				opener(t, testDir, o)
+				l := mustOpen(t, o)
+				appendTo(t, l, 1, 10)
+				if err := l.Close(); err != nil {
+					t.Fatal(err)
+				}
+				l = mustOpen(t, o)
+				end := begin(t, l, s)
+				closed := make(chan error, 1)
+				go func() { closed <- l.Close() }()
+				synctest.Wait() // Close has come as far as it can
+				select {
+				case err := <-closed:
+					t.Errorf("Close returned %v while the store was being read", err)
+					closed <- err
+				default:
+				}
+				end()
+				if err := <-closed; err != nil {
+					t.Fatal(err)
+				}
+			})
+		})
+	}
+}
+
+func mustOpen(t *testing.T, o wal.Options) *wal.Log {
+	t.Helper()
+	l, err := wal.Open(testDir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// beginReading reads the first record, and goes no further until end.
+func beginReading(t *testing.T, l *wal.Log) (end func()) {
+	t.Helper()
+	next, stop := iter.Pull2(l.Records(context.Background(), 0))
+	if _, err, ok := next(); err != nil || !ok {
+		t.Fatal(err)
+	}
+	return stop
+}
+
+// rewrite makes other tables of those there are, which then stay only for the
+// reader of the Pebble opened for reading.
+func rewrite(t *testing.T, l *wal.Log) {
+	t.Helper()
+	db := l.DB()
+	if err := errors.Join(db.Flush(), db.Compact(context.Background(), []byte{0}, []byte{0xff}, false)); err != nil {
+		t.Fatal(err)
+	}
+	db.TestOnlyWaitForCleaning()
+	if l.Held() == 0 {
+		t.Fatal("no table is kept for the reader")
+	}
+}
+
+// slowRemoval makes the next removal of a table wait, once it is armed.
+type slowRemoval struct {
+	armed    atomic.Bool
+	entered  chan struct{}
+	released chan struct{}
+}
+
+func (s *slowRemoval) MaybeError(op errorfs.Op) error {
+	if op.Kind == errorfs.OpRemove && strings.HasSuffix(op.Path, ".sst") && s.armed.CompareAndSwap(true, false) {
+		close(s.entered)
+		<-s.released
+	}
+	return nil
+}
+
+func (s *slowRemoval) String() string { return "slow removal" }
 
 func tables(t *testing.T, dir string) int {
 	t.Helper()
