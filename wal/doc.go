@@ -5,9 +5,10 @@
 // any crash, and a checkpoint is there whole or not at all. When the disk
 // breaks its own promise (a log file gone, bits flipped near the end of the
 // log), opening says so instead of presenting a shorter log. What remains is
-// the last [Options.WitnessEvery] of a log under load: damage that takes away
-// records acknowledged in that time can go unseen. A negative WitnessEvery
-// closes that window.
+// the last [Options.WitnessEvery] of a log under load, and the witness's own
+// syncs before and after it, which on a slow disk are the longer part: damage
+// that takes away records acknowledged in that time can go unseen. A negative
+// WitnessEvery closes that window.
 //
 //	log, err := wal.Create("/var/lib/master/registry", wal.Options{})
 //	…

@@ -17,9 +17,11 @@ type Options struct {
 	// replayed in memory. Readers of one store do not exclude each other
 	// (they do on an FS of your own), a writer excludes them and they it.
 	ReadOnly bool
-	// WitnessEvery is the longest time in which acknowledged records can be
-	// lost to a lying disk unseen; 0 means 5 ms. The witness is then written
-	// at most that often, and in full whenever the log has nothing to do.
+	// WitnessEvery is the pause between two writes of the witness under load;
+	// 0 means 5 ms. Records acknowledged within it can be lost to a lying disk
+	// unseen, and within the witness's own syncs on both sides of it: the one
+	// that began before them, and the one that takes them in. When the log has
+	// nothing to do, the witness is brought up to its end.
 	// Negative: it is written before each record is acknowledged; nothing can
 	// be lost unseen, and a single append takes nearly twice as long.
 	WitnessEvery time.Duration

@@ -18,7 +18,7 @@ type watch struct {
 	dir string
 	log *slog.Logger
 
-	background chan error    // the latest background error, unless taken
+	background chan error    // has room for one: the oldest background error not taken yet
 	opened     atomic.Bool   // Pebble is open, for writing
 	ended      chan struct{} // closed once Pebble must not be called again
 
@@ -148,13 +148,15 @@ func (w *watch) events() *pebble.EventListener {
 			w.log.Warn("disk space is running low", "dir", w.dir, "free", i.AvailBytes, "total", i.TotalBytes)
 		},
 		WriteStallBegin: func(i pebble.WriteStallBeginInfo) {
-			w.log.Warn("appends wait for the storage engine", "dir", w.dir, "reason", i.Reason)
+			w.log.Warn("records wait for the storage engine before they are durable", "dir", w.dir, "reason", i.Reason)
 		},
-		WriteStallEnd: func() { w.log.Warn("appends go on", "dir", w.dir) },
+		WriteStallEnd: func() { w.log.Warn("records no longer wait for the storage engine", "dir", w.dir) },
 	}
 }
 
-// backgroundError logs a failed flush or compaction, once a second. Pebble
+// backgroundError logs a failed flush or compaction, once a second, and keeps
+// it for runOpen and flush unless an older one waits for them: any will do,
+// and flush takes away the older one before it begins. Pebble
 // tries again at once, thousands of times a second on a full disk; a pause
 // here is the only one it takes.
 func (w *watch) backgroundError(err error) {
