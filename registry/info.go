@@ -87,9 +87,7 @@ func incarnationOf(info string) string {
 	var p parser
 	p.Reset([]byte(info))
 	p.Array(infoFields)
-	for range incarnationField {
-		p.Skip()
-	}
+	p.Skip(incarnationField)
 	return p.Text()
 }
 

@@ -78,19 +78,22 @@ func (r *Reader) code() byte {
 // IsUint reports whether the next value is a number from 0.
 func (r *Reader) IsUint() bool { return isUint(r.code()) }
 
-// Skip passes over one value, whatever it is.
-func (r *Reader) Skip() {
-	if r.err == nil {
-		r.note(r.dec.Skip())
-	}
-}
-
 func isUint(c byte) bool {
 	return c <= msgpcode.PosFixedNumHigh || c >= msgpcode.Uint8 && c <= msgpcode.Uint64
 }
 
 func isInt(c byte) bool {
 	return isUint(c) || c >= msgpcode.NegFixedNumLow || c >= msgpcode.Int8 && c <= msgpcode.Int64
+}
+
+func isStr(c byte) bool {
+	return msgpcode.IsFixedString(c) || c == msgpcode.Str8 || c == msgpcode.Str16 || c == msgpcode.Str32
+}
+
+func isBin(c byte) bool { return c == msgpcode.Bin8 || c == msgpcode.Bin16 || c == msgpcode.Bin32 }
+
+func isArray(c byte) bool {
+	return c >= msgpcode.FixedArrayLow && c <= msgpcode.FixedArrayHigh || c == msgpcode.Array16 || c == msgpcode.Array32
 }
 
 // Uint is a number of at most limit.
@@ -149,8 +152,7 @@ func (r *Reader) Float() float64 {
 // Array is the length of an array of at most so many items, which take at least
 // one byte each.
 func (r *Reader) Array(most int) int {
-	c := r.code()
-	if c < msgpcode.FixedArrayLow || c > msgpcode.FixedArrayHigh && c != msgpcode.Array16 && c != msgpcode.Array32 {
+	if c := r.code(); !isArray(c) {
 		r.Fail("want an array, have code %#x", c)
 		return 0
 	}
@@ -181,8 +183,7 @@ func (r *Reader) view(n int, err error) []byte {
 
 // Str is a string of valid UTF-8, as a view of the source.
 func (r *Reader) Str() []byte {
-	c := r.code()
-	if !msgpcode.IsFixedString(c) && c != msgpcode.Str8 && c != msgpcode.Str16 && c != msgpcode.Str32 {
+	if c := r.code(); !isStr(c) {
 		r.Fail("want a string, have code %#x", c)
 		return nil
 	}
@@ -199,7 +200,7 @@ func (r *Reader) Text() string { return string(r.Str()) }
 
 // Bin is bytes as a view of the source.
 func (r *Reader) Bin() []byte {
-	if c := r.code(); c != msgpcode.Bin8 && c != msgpcode.Bin16 && c != msgpcode.Bin32 {
+	if c := r.code(); !isBin(c) {
 		r.Fail("want bytes, have code %#x", c)
 		return nil
 	}
