@@ -80,15 +80,30 @@ func (p *parser) info(a *Agent) {
 
 const incarnationField = 7
 
+// endsBeforeIncarnation reports a short array that has no incarnation, which
+// its first byte tells. It may miss one.
+func endsBeforeIncarnation[B string | []byte](info B) bool {
+	return info[0]&0xf0 == 0x90 && info[0]&0x0f <= incarnationField
+}
+
+// incarnationOf cannot fail: Encode wrote info, or redoAgent has read as far.
 func incarnationOf(info string) string {
-	if info[0]&0xf0 == 0x90 && info[0]&0x0f <= incarnationField {
-		return "" // a short array that ends before it, as most do
+	if endsBeforeIncarnation(info) {
+		return ""
 	}
 	var p parser
 	p.Reset([]byte(info))
-	p.Array(infoFields)
+	return string(p.incarnation())
+}
+
+// incarnation reads an info up to the incarnation, and is a view of it; empty
+// if there is none.
+func (p *parser) incarnation() []byte {
+	if p.Array(infoFields) <= incarnationField {
+		return nil
+	}
 	p.Skip(incarnationField)
-	return p.Text()
+	return p.Str()
 }
 
 // parseList reads an array item by item; memory grows with the bytes read, not

@@ -10,9 +10,10 @@ import (
 var ErrVersion = errors.New("written by a newer version")
 
 // Redo applies rows that [Draft.Rows] or [Registry.Chunks] made, and sets the
-// revision. It decides nothing and records nothing. An error is a
-// [*CorruptError], or [ErrVersion]; after it the draft is good for nothing.
-// Redo keeps no part of group.
+// revision, which no row may be later than. It decides nothing and records
+// nothing. An error is a [*CorruptError], or [ErrVersion]; after it the draft is
+// good for nothing. Redo does not decode what agents say of themselves further
+// than to their incarnation; [Registry.Check] does. It keeps no part of group.
 func (d *Draft) Redo(group []byte, revision uint64) error {
 	p := &d.redo
 	p.Reset(group)
@@ -20,7 +21,7 @@ func (d *Draft) Redo(group []byte, revision uint64) error {
 		return versionError("rows", v)
 	}
 	for p.More() {
-		if err := d.redoRow(p); err != nil {
+		if err := d.redoRow(p, revision); err != nil {
 			return err
 		}
 	}
@@ -51,7 +52,7 @@ func versionError(what string, v uint64) error {
 	return fmt.Errorf("%s of version %d: %w", what, v, ErrVersion)
 }
 
-func (d *Draft) redoRow(p *parser) error {
+func (d *Draft) redoRow(p *parser, revision uint64) error {
 	since := p.Uint(1<<64 - 1)
 	at := p.Pos()
 	tableID := uint8(p.Uint(255))
@@ -63,6 +64,9 @@ func (d *Draft) redoRow(p *parser) error {
 	}
 	if p.Err() != nil {
 		return &CorruptError{Key: string(key), Err: p.Err()}
+	}
+	if since > revision {
+		return &CorruptError{Key: string(key), Err: fmt.Errorf("changed at revision %d, which is after %d", since, revision)}
 	}
 	content := p.Span(at, p.Pos())
 	if tableID == agentTable {
@@ -81,22 +85,36 @@ func (d *Draft) redoAgent(key, body []byte, since uint64, share sum) error {
 		return versionError(fmt.Sprintf("agent %q", key), v)
 	}
 	e := &entry{status: p.status(), since: since, share: share}
-	err := p.Err()
-	if err == nil {
-		s := e.status.unpack()
-		err = s.Validate()
-	}
-	if err != nil {
-		return &CorruptError{Key: string(key), Err: err}
-	}
 	d.scratch.Bytes = append(append(d.scratch.Bytes[:0], key...), p.Rest()...)
 	both := string(d.scratch.Bytes)
 	e.id, e.info = AgentID(both[:len(key)]), both[len(key):]
+	if err := e.readable(p); err != nil {
+		return &CorruptError{Key: string(key), Err: err}
+	}
 	e.hash = hashID(e.id)
 	old, place := d.next.agents.find(e.id, e.hash)
 	d.store(e, old, place)
 	d.undo = d.undo[:0]
 	return nil
+}
+
+// readable checks what methods of Entry and Draft rely on; p has read the
+// status and stands before the info. The rest of the info is left to Agent.
+func (e *entry) readable(p *parser) error {
+	if p.Err() != nil {
+		return p.Err()
+	}
+	s := e.status.unpack()
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	if err := e.id.Validate(); err != nil {
+		return err
+	}
+	if e.info != "" && !endsBeforeIncarnation(e.info) {
+		p.incarnation()
+	}
+	return p.Err()
 }
 
 func (d *Draft) redoDelete(key []byte) error {
