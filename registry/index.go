@@ -8,12 +8,14 @@ import (
 )
 
 // index finds the place of an agent by the hash of its ID. All registries that
-// descend from one another share it: a place, once given to an ID, is never
-// taken back, so whoever follows it looks into its own slots and compares the
-// ID there. An agent that was removed leaves a dead cell; when an index is full
-// of live and dead cells, or one hash has too many dead ones, the draft that
-// meets this lays its agents out anew in an index of its own, and older
-// registries keep the one they have, in which they still find what they hold.
+// descend from one another share it. A cell is a hint: whoever follows it looks
+// into its own slots, and the ID there decides. The place may be empty in them,
+// or another agent's: when an operation is refused, its cells stay, and the
+// places it gave are given again. An agent that was removed leaves a dead cell
+// too; when an index is full of live and dead cells, or one hash has too many
+// dead ones, the draft that meets this lays its agents out anew in an index of
+// its own, and older registries keep the one they have, in which they still
+// find what they hold.
 //
 // Reading takes no lock. Cells are only ever filled, under mu.
 type index struct {
