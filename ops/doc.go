@@ -5,9 +5,10 @@
 // Time comes in as a field. Its outcome is one of two:
 //
 //   - nil: applied, or nothing to do. Which of the two shows in the draft;
-//   - an error: refused. For the operations here it is an [*Error], which
+//   - an error: refused. For the operations on agents it is an [*Error], which
 //     names one of the reasons below or a field ([*registry.FieldError]).
-//     Nothing was changed, and operations beside it are not affected.
+//     [SetMaster] is about no agent: its error is the [*registry.FieldError]
+//     itself. Nothing was changed, and operations beside it are not affected.
 //
 // An embedding master adds operations of its own: any type with Apply will do.
 // Their decisions are never replayed; the log holds what they changed. So an
