@@ -23,9 +23,11 @@ import (
 // grew by one. If it has provenance, it is an array instead, with empty values
 // at the end left out:
 //
-//	[rows, request ID, principal, reason, refusal]
+//	[rows, request ID, principal, reason]
 //
-// An operation with 0 rows changed nothing, and is told of for its request ID.
+// Two things are reserved: read, and passed over, but not written by this
+// version. An operation with 0 rows changed nothing, and is told of for its
+// request ID. A fifth value says why it was refused.
 //
 // | format | since | change   | read by |
 // |--------|-------|----------|---------|
@@ -97,7 +99,6 @@ func (w *recordWriter) finish(history store.HistoryID, epoch uint64, stamp time.
 type record struct {
 	history store.HistoryID
 	epoch   uint64
-	stamp   time.Time
 	changed uint64 // operations that changed something
 	rows    []byte
 }
@@ -118,7 +119,7 @@ func parseRecord(r *pack.Reader, data []byte) (rec record, err error) {
 		r.Fail("a history of %d bytes", len(h))
 	}
 	rec.epoch = r.Uint(math.MaxUint64)
-	rec.stamp = time.Unix(0, r.Int()).UTC()
+	r.Int() // the stamp is for people
 	for range r.Array(maxOperations) {
 		if parseOperation(r) > 0 {
 			rec.changed++
@@ -137,6 +138,9 @@ func parseOperation(r *pack.Reader) uint64 {
 		return r.Uint(maxOperations)
 	}
 	n := r.Array(5)
+	if n == 0 {
+		r.Fail("an operation without the number of its rows")
+	}
 	rows := r.Uint(maxOperations)
 	for range n - 1 {
 		r.Str()
