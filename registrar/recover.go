@@ -2,6 +2,7 @@ package registrar
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,8 +29,9 @@ type Recovery struct {
 // checkpoint, then every record after it, and after each of them the count and
 // the digest that were written with it. It writes nothing, and leaves s open.
 //
-// Its errors are those of the store, [*registry.CorruptError],
-// [*MismatchError], [registry.ErrVersion], or the end of ctx.
+// Its errors are those of the store, [*RecordError], [*MismatchError], a
+// [*registry.CorruptError] of a row of the checkpoint, [registry.ErrVersion], or
+// the end of ctx.
 func Load(ctx context.Context, s store.Store) (*registry.Registry, Recovery, error) {
 	start := time.Now()
 	l := loader{draft: registry.New().Draft(), found: Recovery{Identity: s.Identity()}}
@@ -74,26 +76,33 @@ func (l *loader) checkpoint(ctx context.Context, s store.Store) error {
 }
 
 func (l *loader) record(rec store.Record) error {
-	data, err := parseRecord(&l.reader, rec.Data)
-	if err != nil {
+	switch err := l.replay(rec); {
+	case errors.Is(err, registry.ErrVersion):
 		return fmt.Errorf("record %d: %w", rec.Seq, err)
-	}
-	before := l.found.Mark
-	switch {
-	case data.history != l.found.Identity.History:
-		return fmt.Errorf("record %d belongs to history %v, the store to %v", rec.Seq, data.history, l.found.Identity.History)
-	case data.epoch != rec.Epoch || rec.Epoch < before.Epoch:
-		return fmt.Errorf("record %d of epoch %d says epoch %d, after epoch %d", rec.Seq, rec.Epoch, data.epoch, before.Epoch)
-	case rec.First != before.Revision+1 || rec.Revision != before.Revision+data.changed:
-		return fmt.Errorf("record %d has revisions %d to %d for %d operations, after revision %d",
-			rec.Seq, rec.First, rec.Revision, data.changed, before.Revision)
-	}
-	if err := l.draft.Redo(data.rows, rec.Revision); err != nil {
-		return fmt.Errorf("record %d: %w", rec.Seq, err)
+	case err != nil:
+		return &RecordError{Seq: rec.Seq, Err: err}
 	}
 	l.found.Records++
 	l.found.Bytes += int64(len(rec.Data))
 	return l.reached("record", rec.Mark)
+}
+
+func (l *loader) replay(rec store.Record) error {
+	data, err := parseRecord(&l.reader, rec.Data)
+	if err != nil {
+		return err
+	}
+	before := l.found.Mark
+	switch {
+	case data.history != l.found.Identity.History:
+		return fmt.Errorf("it belongs to history %v, the store to %v", data.history, l.found.Identity.History)
+	case data.epoch != rec.Epoch || rec.Epoch < before.Epoch:
+		return fmt.Errorf("of epoch %d in the store, it says epoch %d, after epoch %d", rec.Epoch, data.epoch, before.Epoch)
+	case rec.First != before.Revision+1 || rec.Revision != before.Revision+data.changed:
+		return fmt.Errorf("it has revisions %d to %d for %d operations, after revision %d",
+			rec.First, rec.Revision, data.changed, before.Revision)
+	}
+	return l.draft.Redo(data.rows, rec.Revision)
 }
 
 // reached holds the draft against what the store says it should be at mark.
@@ -106,3 +115,21 @@ func (l *loader) reached(place string, mark store.Mark) error {
 	l.found.Mark = mark
 	return nil
 }
+
+// RecordError says that a record cannot follow those before it, although the
+// store holds it to be whole: its data is not what any version wrote, or is of
+// another history, epoch or revision. Err says which; it is a
+// [*registry.CorruptError] if a row is at fault. A record of a newer version is
+// no RecordError but [registry.ErrVersion]. Retrying does not help: restore a
+// backup, or find out from where the record came.
+type RecordError struct {
+	Seq uint64 // of the record
+	Err error
+}
+
+func (e *RecordError) Error() string {
+	return fmt.Sprintf("record %d: %v: the store is damaged, or mixed up with another; restore a backup", e.Seq, e.Err)
+}
+
+// Unwrap is what is wrong with the record.
+func (e *RecordError) Unwrap() error { return e.Err }

@@ -1,11 +1,13 @@
 package registrar_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -134,7 +136,22 @@ func TestRecoveryProvesCountDigestAndOrder(t *testing.T) {
 	r.Close()
 	m = m.Reopen()
 	mismatch := func(err error) bool { var e *registrar.MismatchError; return errors.As(err, &e) && e.Want.Seq == 2 }
-	any := func(err error) bool { return err != nil }
+	record := func(reason string) func(error) bool {
+		return func(err error) bool {
+			var e *registrar.RecordError
+			return errors.As(err, &e) && e.Seq == 2 && strings.Contains(e.Err.Error(), reason) &&
+				!errors.Is(err, registry.ErrVersion) && strings.HasSuffix(err.Error(), "restore a backup")
+		}
+	}
+	newer := func(err error) bool {
+		var e *registrar.RecordError
+		return errors.Is(err, registry.ErrVersion) && !errors.As(err, &e) && strings.Contains(err.Error(), "record 2: ")
+	}
+	row := func(err error) bool {
+		var e *registry.CorruptError
+		return record(`decode entry "/"`)(err) && errors.As(err, &e) && e.Key == "/"
+	}
+	key := []byte{1, 0xa1, 'a', 0xc4} // in the table of agents
 	at := func(change func(*store.Record)) func(*store.Record) {
 		return func(rec *store.Record) {
 			if rec.Seq == 2 {
@@ -150,13 +167,14 @@ func TestRecoveryProvesCountDigestAndOrder(t *testing.T) {
 		"count":         {at(func(r *store.Record) { r.Count++ }), mismatch},
 		"digest":        {at(func(r *store.Record) { r.Digest[3] ^= 1 }), mismatch},
 		"content":       {at(func(r *store.Record) { r.Data[len(r.Data)-1] ^= 1 }), mismatch},
-		"first":         {at(func(r *store.Record) { r.First++ }), any},
-		"revision":      {at(func(r *store.Record) { r.Revision++ }), any},
-		"epoch":         {at(func(r *store.Record) { r.Epoch++ }), any},
-		"format":        {at(func(r *store.Record) { r.Data[0] = 2 }), func(err error) bool { return errors.Is(err, registry.ErrVersion) }},
-		"another store": {at(func(r *store.Record) { r.Data[3] ^= 1 }), any},
-		"cut":           {at(func(r *store.Record) { r.Data = r.Data[:len(r.Data)-1] }), any},
-		"empty":         {at(func(r *store.Record) { r.Data = nil }), any},
+		"first":         {at(func(r *store.Record) { r.First++ }), record("revisions 2 to 1 for 1 operations, after revision 0")},
+		"revision":      {at(func(r *store.Record) { r.Revision++ }), record("revisions 1 to 2 for 1 operations, after revision 0")},
+		"epoch":         {at(func(r *store.Record) { r.Epoch++ }), record("of epoch 2 in the store, it says epoch 1, after epoch 1")},
+		"format":        {at(func(r *store.Record) { r.Data[0] = 2 }), newer},
+		"another store": {at(func(r *store.Record) { r.Data[3] ^= 1 }), record("belongs to history ")},
+		"cut":           {at(func(r *store.Record) { r.Data = r.Data[:len(r.Data)-1] }), record("bytes announced, ")},
+		"empty":         {at(func(r *store.Record) { r.Data = nil }), record("at byte 0: the bytes end too early")},
+		"row":           {at(func(r *store.Record) { r.Data[bytes.Index(r.Data, key)+2] = '/' }), row},
 	} {
 		reg, _, err := registrar.Load(context.Background(), forged{m, c.forge})
 		if !c.want(err) {
