@@ -80,6 +80,7 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 		{&wal.CorruptError{Dir: "D", Err: errors.New("x")}, "regtool check --dir D lists all that is wrong"},
 		{&wal.LostRecordsError{Dir: "D", From: 1}, "regtool check --dir D lists all that is wrong"},
 		{&registry.CorruptError{Err: errors.New("x")}, "regtool check --dir D lists all that is wrong"},
+		{&registrar.RecordError{Err: errors.New("x")}, "regtool check --dir D lists all that is wrong"},
 		{&registrar.MismatchError{}, "regtool check --dir D lists all that is wrong"},
 	} {
 		got := advise("D", fmt.Errorf("open: %w", c.err))

@@ -60,6 +60,7 @@ func advise(dir string, err error) error {
 		corrupt  *wal.CorruptError
 		lost     *wal.LostRecordsError
 		row      *registry.CorruptError
+		record   *registrar.RecordError
 		mismatch *registrar.MismatchError
 	)
 	switch {
@@ -69,7 +70,8 @@ func advise(dir string, err error) error {
 		return fmt.Errorf("%w; end the process that has it open, or go through it", err)
 	case errors.Is(err, wal.ErrVersion), errors.Is(err, registry.ErrVersion):
 		return fmt.Errorf("%w; use the regtool that wrote it, or a newer one", err)
-	case errors.As(err, &corrupt), errors.As(err, &lost), errors.As(err, &row), errors.As(err, &mismatch):
+	case errors.As(err, &corrupt), errors.As(err, &lost), errors.As(err, &row),
+		errors.As(err, &record), errors.As(err, &mismatch):
 		return fmt.Errorf("%w; regtool check --dir %s lists all that is wrong", err, dir)
 	}
 	return err
