@@ -22,9 +22,10 @@
 //	pebble/   records and checkpoints
 //	CREATING  there only while a store is being made, or was interrupted in it
 //
-// Copying the directory of a store that is in use gives a copy that does not
-// open. One process has a store open for writing; the lock is on the
-// directory itself, so that trying for it changes no file.
+// Do not rely on a copy of the directory that was made while the store was in
+// use: it may lack what was acknowledged, or not open. One process has a store
+// open for writing; the lock is on the directory itself, so that trying for it
+// changes no file.
 //
 // # After a failure
 //

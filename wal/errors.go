@@ -3,6 +3,8 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -79,10 +81,32 @@ func (e *LostRecordsError) Error() string {
 	return fmt.Sprintf("store %s: %s: %s; look for the missing files or a backup before accepting the loss", e.Dir, lost, e.Reason)
 }
 
-// damaged tells damage from other trouble in an error of Pebble's.
+// damaged tells damage from other trouble in an error of Pebble's. The lock is
+// held, so a file that is not there was taken away.
 func damaged(dir string, err error) error {
-	if pebble.IsCorruptionError(err) {
-		return &CorruptError{Dir: dir, Place: "store", Err: err}
+	if pebble.IsCorruptionError(err) || errors.Is(err, pebble.ErrDBDoesNotExist) || errors.Is(err, fs.ErrNotExist) {
+		return &CorruptError{Dir: dir, Place: "store", Err: brief(err)}
 	}
-	return err
+	return brief(err)
+}
+
+// briefError is an error of Pebble's in one line. Of itself it prints more: a
+// second line for what it carries, and stack traces under "%+v", which is what
+// slog prints.
+type briefError struct{ err error }
+
+func (b *briefError) Error() string { return firstLine(b.err.Error()) }
+func (b *briefError) Unwrap() error { return b.err }
+
+// brief is nil for a nil err.
+func brief(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &briefError{err}
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
 }

@@ -166,7 +166,7 @@ func (p *pending) synced() error {
 
 // settle notes the outcome of a record's sync.
 func (l *Log) settle(p *pending, err error) error {
-	err = l.note(p, err)
+	err = l.note(p, brief(err))
 	if err == nil {
 		err = l.witness.advance(p.mark)
 	}
@@ -208,8 +208,8 @@ func (l *Log) failLocked(err error) {
 	if l.err != nil {
 		return
 	}
-	l.err = err
-	l.log.Error("store failed; it takes no more records until it is opened afresh", "dir", l.dir, "err", err)
+	l.err = brief(err)
+	l.log.Error("store failed; it takes no more records until it is opened afresh", "dir", l.dir, "err", l.err)
 }
 
 // Close waits for what was appended and for iterations under way, writes the

@@ -79,8 +79,10 @@ func (l *Log) open() error {
 // mayWrite finds out without trying.
 func (l *Log) mayWrite() error {
 	if d, ok := l.o.FS.(disk); ok {
-		if err := errors.Join(d.writable(l.dir), d.writable(d.PathJoin(l.dir, dirPebble))); err != nil {
-			return fmt.Errorf("open store %s: %w", l.dir, err)
+		for _, dir := range []string{l.dir, d.PathJoin(l.dir, dirPebble)} {
+			if err := d.writable(dir); err != nil {
+				return fmt.Errorf("open store %s: %w", l.dir, err)
+			}
 		}
 	}
 	return nil
@@ -135,13 +137,16 @@ func (l *Log) openPebble(readOnly bool) (*pebble.DB, *gate, error) {
 		opened <- db
 		return err
 	})
-	if errors.Is(err, pebble.ErrDBDoesNotExist) {
-		err = &CorruptError{Dir: l.dir, Place: "store", Err: err}
+	if err == nil {
+		return <-opened, g, nil
 	}
-	if err != nil {
-		return nil, g, fmt.Errorf("open store %s: %w", l.dir, damaged(l.dir, err))
+	if _, gone := g.Stat(g.PathJoin(l.dir, dirPebble)); absent(gone) { // Pebble says it in plain text
+		err = fmt.Errorf("the directory %s is missing: %w", dirPebble, gone)
 	}
-	return <-opened, g, nil
+	if err = damaged(l.dir, err); !errors.As(err, new(*CorruptError)) {
+		err = fmt.Errorf("open store %s: %w", l.dir, err)
+	}
+	return nil, g, err
 }
 
 // load learns where the log begins and ends.

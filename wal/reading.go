@@ -65,7 +65,7 @@ func (l *Log) retire(old *pebble.DB) {
 		err = l.watch.guard(old.Close)
 	}
 	if err = errors.Join(err, l.gate.release()); err != nil {
-		l.log.Warn("files of the storage engine stay until the store is opened again", "dir", l.dir, "err", err)
+		l.log.Warn("files of the storage engine stay until the store is opened again", "dir", l.dir, "err", brief(err))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -120,7 +121,7 @@ func TestARefusalLeavesEverythingAsItWas(t *testing.T) {
 			if err := os.RemoveAll(dir + "/pebble"); err != nil {
 				t.Fatal(err)
 			}
-		}, errAny, wal.ErrExist, "pebble"},
+		}, new(wal.CorruptError), wal.ErrExist, "the directory pebble is missing"},
 		"missing table": {func(t *testing.T, dir string) {
 			fill(t, dir, 3)
 			tables, err := filepath.Glob(dir + "/pebble/*.sst")
@@ -128,7 +129,11 @@ func TestARefusalLeavesEverythingAsItWas(t *testing.T) {
 				t.Fatalf("%d tables, %v", len(tables), err)
 			}
 			remove(t, tables[len(tables)-1])
-		}, errAny, wal.ErrExist, ""},
+		}, new(wal.CorruptError), wal.ErrExist, "is damaged"},
+		"missing manifest": {func(t *testing.T, dir string) {
+			fill(t, dir, 3)
+			remove(t, newestFile(t, dir, "MANIFEST-*"))
+		}, new(wal.CorruptError), wal.ErrExist, "is damaged"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "store")
@@ -166,8 +171,6 @@ func TestARefusalLeavesEverythingAsItWas(t *testing.T) {
 	}
 }
 
-var errAny = errors.New("any error")
-
 func isError(err, want error) bool {
 	switch want.(type) {
 	case nil:
@@ -177,7 +180,61 @@ func isError(err, want error) bool {
 	case *wal.LostRecordsError:
 		return errors.As(err, new(*wal.LostRecordsError))
 	}
-	return err != nil && (want == errAny || errors.Is(err, want))
+	return errors.Is(err, want)
+}
+
+func TestNoDirectoryIsNotTheWorkingDirectory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, open := range map[string]func(string, wal.Options) (*wal.Log, error){"create": wal.Create, "open": wal.Open} {
+		if _, err := open("", wal.Options{Logger: quiet}); err == nil || !strings.Contains(err.Error(), "no directory is named") {
+			t.Errorf("%s: got error %v, want one that says that no directory is named", name, err)
+		}
+	}
+	if got := list(t, "."); len(got) != 0 {
+		t.Errorf("the working directory holds %q, want nothing", got)
+	}
+}
+
+// Pebble's errors carry stack traces and more lines than one.
+func TestDamageIsToldInOneLine(t *testing.T) {
+	for name, do := range map[string]func(t *testing.T, dir string){
+		"flipped table": func(t *testing.T, dir string) { damage(t, newestFile(t, dir, "*.sst"), flip(20)) },
+		"missing tables": func(t *testing.T, dir string) {
+			tables, err := filepath.Glob(dir + "/pebble/*.sst")
+			if err != nil || len(tables) < 2 {
+				t.Fatalf("%d tables, %v; want two or more", len(tables), err)
+			}
+			for _, path := range tables {
+				remove(t, path)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "store")
+			fill(t, dir, 3)
+			do(t, dir)
+			var log strings.Builder
+			told := func(err error) {
+				if !isError(err, new(wal.CorruptError)) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("got error %q, want a CorruptError of one line", err)
+				}
+			}
+			l, err := wal.Open(dir, wal.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			if err == nil {
+				_, err = storetest.Collect(l.Records(t.Context(), 0))
+				defer l.Close()
+			}
+			told(err)
+			for line := range strings.Lines(log.String()) {
+				if strings.Contains(line, `\n`) || strings.Contains(line, ".go:") {
+					t.Errorf("logged: %s", line)
+				}
+			}
+			if name == "flipped table" && log.Len() == 0 {
+				t.Error("nothing was logged")
+			}
+		})
+	}
 }
 
 func mkdir(t *testing.T, dir string) {

@@ -37,6 +37,9 @@ const (
 
 // survey says what dir is. It reads names only.
 func survey(f vfs.FS, dir string) (state, error) {
+	if dir == "" { // as from a variable that is not set; it would mean the working directory
+		return 0, errors.New("no directory is named for the store")
+	}
 	names, err := f.List(dir)
 	switch {
 	case absent(err):
@@ -74,7 +77,7 @@ func onlyOurs(dir string, names []string) error {
 // what it is. Its last line is the CRC-32C of the lines before.
 const (
 	storeTitle  = "registrar store\n"
-	storeAdvice = "Leave this directory to regtool: a copy made while it is in use does not open.\n"
+	storeAdvice = "Leave this directory to regtool. Do not rely on a copy made while it is in use:\nit may lack what was acknowledged, or not open.\n"
 )
 
 func storeText(h store.HistoryID) []byte {

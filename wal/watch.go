@@ -38,9 +38,9 @@ func (w *watch) end(reason error) {
 	if w.reason != nil {
 		return
 	}
-	w.reason = reason
+	w.reason = brief(reason)
 	close(w.ended)
-	w.log.Error("storage engine gave up; close the store and open it afresh", "dir", w.dir, "err", reason)
+	w.log.Error("storage engine gave up; close the store and open it afresh", "dir", w.dir, "err", w.reason)
 }
 
 // over returns why Pebble must not be called again, or nil.
@@ -129,7 +129,7 @@ func (w *watch) Infof(string, ...any) {}
 
 // Errorf logs what Pebble calls an error.
 func (w *watch) Errorf(format string, args ...any) {
-	w.log.Error("storage engine reports an error", "dir", w.dir, "err", fmt.Sprintf(format, args...))
+	w.log.Error("storage engine reports an error", "dir", w.dir, "err", firstLine(fmt.Sprintf(format, args...)))
 }
 
 // Fatalf is called where Pebble cannot go on. It must not return, for Pebble
@@ -141,7 +141,7 @@ func (w *watch) events() *pebble.EventListener {
 		BackgroundError: w.backgroundError,
 		// The default calls Fatalf. Reading reports damage where it finds it.
 		DataCorruption: func(i pebble.DataCorruptionInfo) {
-			w.log.Error("storage engine found damage", "dir", w.dir, "path", i.Path, "err", i.Details)
+			w.log.Error("storage engine found damage", "dir", w.dir, "path", i.Path, "err", brief(i.Details))
 		},
 		WALCreated: w.logCreated,
 		LowDiskSpace: func(i pebble.LowDiskSpaceInfo) {
@@ -177,7 +177,7 @@ func (w *watch) backgroundError(err error) {
 		time.Sleep(10 * time.Millisecond)
 		return
 	}
-	w.log.Error("storage engine could not write in the background and tries again", "dir", w.dir, "err", err)
+	w.log.Error("storage engine could not write in the background and tries again", "dir", w.dir, "err", brief(err))
 }
 
 // logCreated parks a goroutine that could not make Pebble's next log file: it
