@@ -19,7 +19,6 @@ func full() registry.Agent {
 		Resources: []registry.Resource{
 			{Name: "cpus", Value: registry.Scalar(4)},
 			{Name: "mem", Value: registry.Scalar(0.125)},
-			{Name: "debt", Value: registry.Scalar(-3)},
 			{Name: "much", Value: registry.Scalar(1 << 60)},
 			{Name: "ports", Value: registry.Ranges(registry.Range{Begin: 1025, End: 2180}, registry.Range{Begin: 8182, End: math.MaxUint64})},
 			{Name: "disks", Value: registry.Set("sda", "sdb"), Reservations: []registry.Reservation{
@@ -27,7 +26,7 @@ func full() registry.Agent {
 				{Role: "r/s", Dynamic: true, Principal: "p", Labels: []registry.Label{{Key: "k", Value: "v"}, {Key: "bare", Bare: true}, {Key: "empty"}}},
 			}},
 		},
-		Attributes: []registry.Attribute{{Name: "rack", Value: registry.Text("r12")}, {Name: "u", Value: registry.Scalar(7)}},
+		Attributes: []registry.Attribute{{Name: "rack", Value: registry.Text("r12")}, {Name: "u", Value: registry.Scalar(7)}, {Name: "floor", Value: registry.Scalar(-3)}},
 		Domain:     registry.Domain{Region: "eu", Zone: "eu-1"},
 		Checkpoint: true,
 		Labels:     map[string]string{"b": "2", "a": "1"},
@@ -151,6 +150,7 @@ func TestUnacceptableValuesAreRefused(t *testing.T) {
 		"is not valid UTF-8":              registry.Set("\xff"),
 		"kind 9 is not known":             {Kind: 9},
 		"a resource cannot be a text":     registry.Text("x"),
+		"-0.5 is less than nothing":       registry.Scalar(-0.5),
 	} {
 		a := registry.Agent{ID: "a", Resources: []registry.Resource{{Name: "r", Value: v}}}
 		var got *registry.FieldError

@@ -55,9 +55,9 @@ var notInID = func() (t [256]bool) {
 }()
 
 // Validate returns a [*FieldError] that names the first unacceptable field, or
-// nil: the ID must be valid, every string UTF-8, every scalar finite, every
-// range in order. The bound on the size, [MaxAgent], is held when the agent is
-// put into a [Draft].
+// nil: the ID must be valid, every string UTF-8, every scalar finite, no
+// resource less than nothing, every range in order. The bound on the size,
+// [MaxAgent], is held when the agent is put into a [Draft].
 func (a *Agent) Validate() error {
 	if err := a.ID.Validate(); err != nil {
 		return err
@@ -92,8 +92,11 @@ func (r *Resource) validate(i int) error {
 	if err := validateNamed("resources", i, r.Name, &r.Value); err != nil {
 		return err
 	}
-	if r.Value.Kind == KindText {
+	switch {
+	case r.Value.Kind == KindText:
 		return badField("a resource cannot be a text", "resources[%d].value", i)
+	case r.Value.Kind == KindScalar && r.Value.Scalar < 0:
+		return badField(fmt.Sprintf("%v is less than nothing", r.Value.Scalar), "resources[%d].value", i)
 	}
 	for j := range r.Reservations {
 		v := &r.Reservations[j]

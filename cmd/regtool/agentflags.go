@@ -40,9 +40,9 @@ func newAgentFlags(cmd *cobra.Command) *agentFlags {
 	set.StringVar(&f.region, "region", "", "region the agent stands in")
 	set.StringVar(&f.zone, "zone", "", "zone of the region the agent stands in")
 	set.BoolVar(&f.checkpoint, "checkpoint", false, "tasks outlive a restart of the agent")
-	set.StringArrayVar(&f.attributes, "attribute", nil, "attribute NAME=VALUE, as rack=r12; may be repeated")
-	set.StringArrayVar(&f.resources, "resource", nil, "resource NAME=VALUE, as cpus=4, ports=[31000-32000] or disks={sda,sdb}; may be repeated")
-	set.StringArrayVar(&f.labels, "label", nil, "label KEY=VALUE; may be repeated")
+	set.StringArrayVar(&f.attributes, "attribute", nil, "attribute NAME=VALUE, as rack=r12; may be repeated, also with one name")
+	set.StringArrayVar(&f.resources, "resource", nil, "resource NAME=VALUE, as cpus=4, ports=[31000-32000] or disks={sda,sdb}; may be repeated, each name once")
+	set.StringArrayVar(&f.labels, "label", nil, "label KEY=VALUE; may be repeated, each key once")
 	for _, name := range fieldFlags {
 		cmd.MarkFlagsMutuallyExclusive("file", name)
 	}
@@ -106,11 +106,16 @@ func (f *agentFlags) change(a *registry.Agent) error {
 	if err := f.changeResources(a); err != nil {
 		return err
 	}
+	seen := map[string]bool{}
 	for _, text := range f.labels {
 		key, value, ok := strings.Cut(text, "=")
-		if !ok {
+		switch {
+		case !ok:
 			return usagef("--label %q: use KEY=VALUE", text)
+		case seen[key]:
+			return usagef("--label %s is given twice", key)
 		}
+		seen[key] = true
 		if a.Labels == nil {
 			a.Labels = map[string]string{}
 		}
@@ -147,9 +152,14 @@ func (f *agentFlags) changeResources(a *registry.Agent) error {
 	a.Resources = slices.DeleteFunc(a.Resources, func(old registry.Resource) bool {
 		return slices.ContainsFunc(pairs, func(p pair) bool { return p.name == old.Name })
 	})
-	for _, p := range pairs {
-		if p.value.Kind == registry.KindText {
+	for i, p := range pairs {
+		switch {
+		case strings.ContainsAny(p.name, "()"):
+			return usagef("--resource %q: what is reserved for a role is described with --file, as reservations", f.resources[i])
+		case p.value.Kind == registry.KindText:
 			return usagef("--resource %s=%s: a resource is a number, [ranges] or a {set}", p.name, p.value.Text)
+		case slices.ContainsFunc(pairs[:i], func(other pair) bool { return other.name == p.name }):
+			return usagef("--resource %s is given twice", p.name)
 		}
 		a.Resources = append(a.Resources, registry.Resource{Name: p.name, Value: p.value})
 	}

@@ -24,8 +24,8 @@ system) and why (--reason) is logged with it.
 
 An operation that does not fit the state of the agent is refused: the reason is
 printed, nothing of the registry is changed, and regtool exits with 1. That DIR
-was opened for writing is noted in it all the same. Operations on a registry
-that a master has open go through that master.`,
+was opened for writing is noted in it all the same. A registry that another
+process has open is not opened: stop that first, or use what it offers.`,
 		Example: `  regtool apply admit --dir /var/lib/registry --id a1 --hostname host-1 --resource cpus=4 --reason "new rack"
   regtool apply drain --dir /var/lib/registry --id a1 --grace 1h --reason "disk swap"
   regtool apply gone --dir /var/lib/registry --id a1 --reason "burnt down"`,

@@ -74,7 +74,7 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 		want string
 	}{
 		{wal.ErrNotExist, "regtool import --dir D FILE makes one"},
-		{wal.ErrLocked, "end the process that has it open, or go through it"},
+		{wal.ErrLocked, "stop the program that has it open first, or use what that program offers"},
 		{wal.ErrVersion, "use the regtool that wrote it, or a newer one"},
 		{registry.ErrVersion, "use the regtool that wrote it, or a newer one"},
 		{&wal.CorruptError{Dir: "D", Err: errors.New("x")}, "regtool check --dir D lists all that is wrong"},

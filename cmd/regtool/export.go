@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -34,9 +36,12 @@ func newExportCommand() *cobra.Command {
 
 The mesos form has no place for incarnations, labels and payloads, nor for what
 is known of agents that are unreachable or gone; an agent without a port gets
-Mesos's default, 5051. What import takes from such a form comes out the same.
+Mesos's default, 5051. What is dropped is told on standard error. What import
+takes from such a form comes out the same. Import reads the mesos form only: to
+keep a registry as it is, copy its directory while nothing has it open.
 
-Export reads only. A registry that a master has open is exported through it.`,
+Export reads only. It does not open a registry that another process has open:
+stop that first, or use what it offers.`,
 		Example: `  regtool export --dir /var/lib/registry --format mesos > registry.json
   regtool export --dir /var/lib/registry --format ndjson | grep '"unreachable"'`,
 		Args: noArguments,
@@ -55,7 +60,10 @@ Export reads only. A registry that a master has open is exported through it.`,
 		if err := export(cmd.OutOrStdout(), r.Registry); err != nil {
 			return fmt.Errorf("export %s: %w", *dir, err)
 		}
-		return nil
+		if *format != "mesos" {
+			return nil
+		}
+		return warnOfDropped(cmd, r.Registry)
 	}
 	return cmd
 }
@@ -66,6 +74,58 @@ func exportMesos(w io.Writer, reg *registry.Registry) error {
 	}
 	_, err := io.WriteString(w, "\n")
 	return err
+}
+
+// warnOfDropped says what the mesos form has no place for.
+func warnOfDropped(cmd *cobra.Command, reg *registry.Registry) error {
+	d, err := droppedOf(reg)
+	if text := d.String(); err == nil && text != "" {
+		complain(cmd.ErrOrStderr(), cmd, "the mesos form has no place for "+text+"; --format json has all of it")
+	}
+	return err
+}
+
+// dropped counts agents of which the mesos form leaves something out.
+type dropped struct{ incarnations, labels, payloads, descriptions int }
+
+func droppedOf(reg *registry.Registry) (d dropped, err error) {
+	for e := range reg.Entries() {
+		a, err := e.Agent()
+		switch {
+		case err != nil:
+			return d, err
+		case e.State() != registry.Admitted:
+			d.descriptions += one(!reflect.DeepEqual(a, registry.Agent{ID: a.ID}))
+			continue
+		}
+		d.incarnations += one(a.Incarnation != "")
+		d.labels += one(len(a.Labels) > 0)
+		d.payloads += one(len(a.Payload) > 0)
+	}
+	return d, nil
+}
+
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+func (d dropped) String() string {
+	var parts []string
+	for _, p := range []struct {
+		what string
+		n    int
+	}{
+		{"the incarnation of %s", d.incarnations}, {"the labels of %s", d.labels}, {"the payload of %s", d.payloads},
+		{"what is known of %s unreachable or gone", d.descriptions},
+	} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf(p.what, counted(p.n, "agent")))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // exportHead is what stands before the agents in the json format.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,6 +30,8 @@ What it is given shows in the content:
   /slaves                       since 0.19
   GET_AGENTS, GET_STATE,        answers of the operator API; of a stream of
   SUBSCRIBED                    events, only the state that opens it
+
+Of regtool's own exports it reads --format mesos.
 
 The input, packed with gzip or not, is copied to a temporary file (in $TMPDIR)
 of up to 4 GiB and checked whole before anything is written. Where DIR holds no
@@ -133,6 +136,9 @@ func runImport(cmd *cobra.Command, dir string, src source, strict bool, show sho
 		return nil, err
 	}
 	if err := im.rehearse(ctx, here.Registry); err != nil {
+		if in.isOwn() {
+			err = errOwnExport
+		}
 		return nil, fmt.Errorf("%s: nothing was written: %w", src.name, err)
 	}
 	end := here.Registry
@@ -147,6 +153,15 @@ func runImport(cmd *cobra.Command, dir string, src source, strict bool, show sho
 	}
 	return im.outcome(src.name, created, end), nil
 }
+
+// errOwnExport is what import says to json and ndjson: they have no reader.
+var errOwnExport = errors.New("this is what regtool itself prints, and import reads what a Mesos master answers: " +
+	"use export --format mesos; to keep a registry as it is, copy its directory")
+
+// ownOutput is how export's json and ndjson and inspect's JSON begin.
+var ownOutput = regexp.MustCompile(`^\s*(` +
+	`\{"master":(null|\{[^{}]*\}),"revision":\d+,"digest":"[0-9a-f]{32}","agents":|` +
+	`(\[\s*)?\{\s*"id":\s*"([^"\\]|\\.)*",\s*"state":\s*"(admitted|unreachable|gone)",\s*"since":)`)
 
 // importReason is what the log says of why; names of files are bytes without a
 // bound.

@@ -170,6 +170,14 @@ func (s *spool) reader(ctx context.Context) (io.Reader, error) {
 	return &watched{bufio.NewReaderSize(s.file, 64<<10), ctx, s.bar}, nil
 }
 
+// isOwn reports whether the input is one of regtool's own forms, by how it
+// begins.
+func (s *spool) isOwn() bool {
+	head := make([]byte, 64<<10)
+	n, _ := s.file.ReadAt(head, 0)
+	return ownOutput.Match(head[:n])
+}
+
 func (s *spool) done() {
 	if s.bar != nil {
 		s.bar.Done()

@@ -67,7 +67,7 @@ func advise(dir string, err error) error {
 	case errors.Is(err, wal.ErrNotExist):
 		return fmt.Errorf("%w; regtool import --dir %s FILE makes one", err, dir)
 	case errors.Is(err, wal.ErrLocked):
-		return fmt.Errorf("%w; end the process that has it open, or go through it", err)
+		return fmt.Errorf("%w; stop the program that has it open first, or use what that program offers", err)
 	case errors.Is(err, wal.ErrVersion), errors.Is(err, registry.ErrVersion):
 		return fmt.Errorf("%w; use the regtool that wrote it, or a newer one", err)
 	case errors.As(err, &corrupt), errors.As(err, &lost), errors.As(err, &row),

@@ -142,7 +142,7 @@ func TestNumbersAreWrittenAsAMasterDoes(t *testing.T) {
 	} {
 		d := registry.New().Draft()
 		put(d, mesosjson.Entry{ID: "a", Status: registry.Status{State: registry.Admitted}, Agent: &registry.Agent{
-			ID: "a", Resources: []registry.Resource{{Name: "x", Value: registry.Scalar(c.value)}}}})
+			ID: "a", Attributes: []registry.Attribute{{Name: "x", Value: registry.Scalar(c.value)}}}})
 		var out bytes.Buffer
 		if err := mesosjson.Write(&out, d.Freeze()); err != nil {
 			t.Fatal(err)
@@ -334,6 +334,9 @@ func drawAgent(t *rapid.T, id registry.AgentID) *registry.Agent {
 func drawValue(t *rapid.T, last registry.Kind) registry.Value {
 	switch registry.Kind(rapid.IntRange(0, int(last)).Draw(t, "kind")) {
 	case registry.KindScalar:
+		if last == registry.KindSet { // a resource
+			return registry.Scalar(rapid.Float64Min(0).Draw(t, "amount"))
+		}
 		return registry.Scalar(rapid.Float64().Draw(t, "scalar"))
 	case registry.KindRanges:
 		var list []registry.Range
