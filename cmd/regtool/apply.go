@@ -90,9 +90,22 @@ func (f applyFlags) apply(cmd *cobra.Command, id registry.AgentID, decide decide
 	}
 	out := outcome{cmd.Name(), string(id), result.Changed, result.Revision}
 	if *f.json {
-		return writeJSON(cmd.OutOrStdout(), out)
+		err = writeJSON(cmd.OutOrStdout(), out)
+	} else {
+		err = out.print(cmd)
 	}
-	return out.print(cmd)
+	if err != nil {
+		return fmt.Errorf("%s at revision %d, but the report could not be written: %w", out.done(), out.Revision, err)
+	}
+	return nil
+}
+
+// done says what became of the operation.
+func (o outcome) done() string {
+	if o.Changed {
+		return "applied"
+	}
+	return "nothing to change"
 }
 
 func applyOne(cmd *cobra.Command, r *registrar.Registrar, decide decide, reason string) (registrar.Result, error) {

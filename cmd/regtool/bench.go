@@ -22,7 +22,9 @@ docs/benchmarks.md.`,
 		Example: `  regtool bench registrar
   regtool bench registrar --agents 1000 --rounds 1`,
 		Args: subcommandOnly,
-		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return usagef("which benchmark? for example: regtool bench registrar")
+		},
 	}
 	cmd.AddCommand(newBenchRegistrarCommand(), newBenchVictimCommand())
 	return cmd

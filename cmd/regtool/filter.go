@@ -33,6 +33,8 @@ func parseFilters(texts []string) (filter, error) {
 func parseFilter(text string) (filter, error) {
 	key, want, ok := strings.Cut(text, "=")
 	switch {
+	case ok && (want == "" || key == "attr" && want[0] == ':'):
+		return nil, fmt.Errorf("--filter %q names nothing to look for", text)
 	case ok && key == "hostname":
 		return func(a registry.Agent) bool { return a.Hostname == want }, nil
 	case ok && key == "attr":

@@ -61,14 +61,16 @@ error and nothing is written.`,
 		Example: `  regtool import --dir /var/lib/registry http://master.example:5050/registrar(1)/registry
   regtool import --dir /var/lib/registry --strict registry.json.gz
   curl -s http://master.example:5050/state | regtool import --dir /var/lib/registry -`,
-		Args: cobra.ExactArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("needs one FILE, - or URL, but was given %d", len(args))
+			}
+			return nil
+		},
 	}
 	dir, asJSON := dirFlag(cmd), jsonFlag(cmd)
 	strict := cmd.Flags().Bool("strict", false, "write nothing if a field cannot be kept")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if *dir == "" { // as from a variable that is not set; it would mean the working directory
-			return usagef("--dir is empty: name a directory")
-		}
 		src, err := sourceOf(args[0], cmd.InOrStdin())
 		if err != nil {
 			return err
@@ -78,9 +80,14 @@ error and nothing is written.`,
 			return err
 		}
 		if *asJSON {
-			return writeJSON(cmd.OutOrStdout(), out)
+			err = writeJSON(cmd.OutOrStdout(), out)
+		} else {
+			err = out.print(cmd.OutOrStdout())
 		}
-		return out.print(cmd.OutOrStdout())
+		if err != nil {
+			return fmt.Errorf("imported: %s is at revision %d, but the report could not be written: %w", *dir, out.Revision, err)
+		}
+		return nil
 	}
 	return cmd
 }

@@ -41,10 +41,17 @@ func sourceOf(arg string, stdin io.Reader) (source, error) {
 	case strings.HasPrefix(lower, "http://"), strings.HasPrefix(lower, "https://"):
 		u, err := url.Parse(arg)
 		if err != nil {
-			return source{}, usagef("%v", err)
+			var in *url.Error
+			if errors.As(err, &in) {
+				err = in.Err
+			}
+			return source{}, usagef("%q is no URL: %w", arg, err)
 		}
 		shown := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
 		return source{shown.String(), func(ctx context.Context) (io.ReadCloser, error) { return fetch(ctx, u) }}, nil
+	}
+	if scheme, _, ok := strings.Cut(lower, "://"); ok && scheme != "" && !strings.Contains(scheme, "/") {
+		return source{}, usagef("%q: import reads http:// and https://, files, and standard input", arg)
 	}
 	return source{arg, func(context.Context) (io.ReadCloser, error) { return os.Open(arg) }}, nil
 }

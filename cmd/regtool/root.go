@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -53,6 +54,10 @@ wrong, and 2 when it was called wrongly.`,
 		RunE:          func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
 	root.AddCommand(commands()...)
+	root.SetHelpCommand(newHelpCommand())
+	info, _ := debug.ReadBuildInfo()
+	root.Version = versionOf(info).Version
+	watchCalls(root)
 	return root
 }
 
@@ -85,9 +90,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	markFailures(root)
+	helpFailure := watchHelp(root)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
-		return exitFine
+		if err = helpFailure(); err == nil {
+			return exitFine
+		}
+		err = &failure{err}
 	}
 	var failed *failure
 	if errors.As(err, &failed) {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"os"
 	"strings"
 	"testing"
 
@@ -65,5 +66,29 @@ func TestInterruptEndsACommand(t *testing.T) {
 	code, stdout, stderr := call(t, t.Context(), "inspect", "--dir", dir)
 	if code != exitFine || !strings.Contains(stdout, "entries") {
 		t.Errorf("afterwards: exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
+
+func TestReportThatCannotBeWrittenIsTold(t *testing.T) {
+	dir := t.TempDir() + "/registry"
+	input := t.TempDir() + "/input.json"
+	if err := os.WriteFile(input, []byte(`{"slaves":[{"id":"a1","hostname":"h","port":1}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"write the help: no space left", []string{"--help"}},
+		{"write the help: no space left", []string{"help", "apply"}},
+		{"imported: " + dir + " is at revision 1, but the report could not be written", []string{"import", "--dir", dir, input}},
+		{"applied at revision 2, but the report could not be written", []string{"apply", "deactivate", "--dir", dir, "--id", "a1", "--reason", "test"}},
+		{"nothing to change at revision 2, but the report could not be written", []string{"apply", "deactivate", "--dir", dir, "--id", "a1", "--reason", "test", "--json"}},
+	} {
+		var trouble bytes.Buffer
+		code := run(t.Context(), c.args, strings.NewReader(""), fullDisk{}, &trouble)
+		if code != exitFailed || !strings.Contains(trouble.String(), c.want) {
+			t.Errorf("%v: exit code %d, stderr %q, want %d and %q", c.args, code, trouble.String(), exitFailed, c.want)
+		}
 	}
 }
