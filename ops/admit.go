@@ -142,7 +142,7 @@ func (o readmit) apply(d *registry.Draft) error {
 
 // Replace removes Old, in whatever state it is, and admits Agent, in one
 // change: a machine that was reinstalled. It is refused when the new ID is
-// known (as [Admit] is) or the old one is not ([ErrUnknown]).
+// known (as [Admit] is) or the old one is not ([ErrNotKnown]).
 type Replace struct {
 	Old   registry.AgentID
 	Agent registry.Agent
@@ -167,7 +167,7 @@ func (o replace) Apply(d *registry.Draft) error {
 		return refuse("replace with", o.agent.ID(), stateReason(e.State()))
 	}
 	if !d.DeleteAgent(o.old) {
-		return refuse("replace", o.old, ErrUnknown)
+		return refuse("replace", o.old, ErrNotKnown)
 	}
 	return refuse("replace with", o.agent.ID(), d.PutEncoded(o.agent, registry.Status{State: registry.Admitted}))
 }

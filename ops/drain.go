@@ -12,7 +12,7 @@ func present(d *registry.Draft, id registry.AgentID) (registry.Status, error) {
 	e, known := d.Entry(id)
 	switch {
 	case !known:
-		return registry.Status{}, ErrUnknown
+		return registry.Status{}, ErrNotKnown
 	case e.State() == registry.Gone:
 		return registry.Status{}, ErrGone
 	}
@@ -21,7 +21,7 @@ func present(d *registry.Draft, id registry.AgentID) (registry.Status, error) {
 
 // Drain orders an agent, admitted or unreachable, to be emptied of tasks, and
 // deactivates it. A nil MaxGrace keeps that of an earlier drain. It is refused
-// when the agent is not known or gone ([ErrUnknown], [ErrGone]).
+// when the agent is not known or gone ([ErrNotKnown], [ErrGone]).
 type Drain struct {
 	ID       registry.AgentID
 	MaxGrace *time.Duration // how long a task may take to end

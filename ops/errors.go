@@ -12,7 +12,7 @@ var (
 	ErrAdmitted    = errors.New("agent is already admitted")
 	ErrUnreachable = errors.New("agent is unreachable")
 	ErrGone        = errors.New("agent is gone for good")
-	ErrUnknown     = errors.New("agent is not known")
+	ErrNotKnown    = errors.New("agent is not known")
 	ErrNotAdmitted = errors.New("agent is not admitted")
 	ErrDraining    = errors.New("agent is still draining")
 	ErrNotDraining = errors.New("agent is not draining")

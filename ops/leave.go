@@ -24,6 +24,8 @@ func admitted(d *registry.Draft, id registry.AgentID) (registry.Entry, error) {
 // admitted ([ErrNotAdmitted]).
 type MarkUnreachable struct {
 	ID registry.AgentID
+	// At is the time since which. Zero is taken, and means that it is not known;
+	// Mesos always has a time, so that an export for it says 1970.
 	At time.Time
 }
 
@@ -40,9 +42,11 @@ func (o MarkUnreachable) Apply(d *registry.Draft) error {
 
 // MarkGone says that an agent will never come back, admitted or unreachable as
 // it is; there is no way back. An agent that is gone already stays as it is.
-// It is refused when the agent is not known ([ErrUnknown]).
+// It is refused when the agent is not known ([ErrNotKnown]). [Prune] forgets that
+// an agent is gone; its ID can then be admitted again.
 type MarkGone struct {
 	ID registry.AgentID
+	// At is the time since which; zero as in [MarkUnreachable].
 	At time.Time
 }
 
@@ -50,7 +54,7 @@ type MarkGone struct {
 func (o MarkGone) Apply(d *registry.Draft) error {
 	e, known := d.Entry(o.ID)
 	if !known {
-		return refuse("mark gone", o.ID, ErrUnknown)
+		return refuse("mark gone", o.ID, ErrNotKnown)
 	}
 	if e.State() == registry.Gone {
 		return nil

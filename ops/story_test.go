@@ -82,7 +82,7 @@ func equalSeq[T any](a, b iter.Seq[T], equal func(T, T) bool) bool {
 // reasons are all that callers can test for.
 var reasons = map[string]error{
 	"ErrAdmitted": ops.ErrAdmitted, "ErrUnreachable": ops.ErrUnreachable, "ErrGone": ops.ErrGone,
-	"ErrUnknown": ops.ErrUnknown, "ErrNotAdmitted": ops.ErrNotAdmitted, "ErrDraining": ops.ErrDraining,
+	"ErrNotKnown": ops.ErrNotKnown, "ErrNotAdmitted": ops.ErrNotAdmitted, "ErrDraining": ops.ErrDraining,
 	"ErrNotDraining": ops.ErrNotDraining, "ErrIncarnation": ops.ErrIncarnation,
 }
 
