@@ -19,11 +19,13 @@ func agentOperations() []*cobra.Command {
 const describing = `
 
 The agent is described field by field with flags, or in full with --file: JSON
-in the form in which "inspect agents --json" shows an agent, - for stdin.`
+in the form in which "inspect agents --json" shows an agent, - for stdin. An
+array of one agent, as "inspect agents --id ID --json" prints it, will do.`
 
 const changing = describing + `
 With flags, what is not named stays as it is known; an attribute, resource or
-label takes the place of those of its name.`
+label takes the place of those of its name. To remove one, take it out of the
+JSON and use --file.`
 
 const superseding = `
 
@@ -70,7 +72,7 @@ func newReadmitCommand() *cobra.Command {
 	cmd := newOperation("readmit", "Take back an agent that was unreachable or forgotten",
 		`Readmit takes back an agent that was unreachable or forgotten; a drain is
 carried over. For an admitted agent it does what update does. It is refused if
-the agent is gone.`+changing+superseding,
+the agent is gone, until "prune" has forgotten that.`+changing+superseding,
 		`--id a1 --reason "cable was loose"`,
 		func(cmd *cobra.Command) (registry.AgentID, decide, error) {
 			return agent.onTopOfKnown(cmd.InOrStdin(), func(a registry.Agent) ops.Operation {

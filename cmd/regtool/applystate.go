@@ -23,7 +23,9 @@ must restore is kept. It is refused if the agent is not admitted.`, `--id a1 --a
 			func(id registry.AgentID, at time.Time) ops.Operation { return ops.MarkUnreachable{ID: id, At: at} }),
 		newByIDAndTime("gone", "Mark an agent gone for good",
 			`Gone says that an agent, admitted or unreachable, will never come back. There is
-no way back. It is refused if the agent is not known.`, `--id a1 --reason "burnt down"`,
+no way back: it is not readmitted. Only when "prune" has forgotten it, its ID is
+one like any other and can be admitted again. It is refused if the agent is not
+known.`, `--id a1 --reason "burnt down"`,
 			func(id registry.AgentID, at time.Time) ops.Operation { return ops.MarkGone{ID: id, At: at} }),
 		newDrainCommand(),
 		newByID("drained", "Say that a draining agent is empty",
@@ -96,7 +98,8 @@ func newPruneCommand() *cobra.Command {
 	var unreachable, gone *[]string
 	cmd := newOperation("prune", "Forget agents that are unreachable or gone",
 		`Prune forgets exactly the agents named that are still in the state under which
-they are named. It is never refused; naming others changes nothing.`, `--gone a1 --gone a2 --reason "gone for a year"`,
+they are named. It is never refused; naming others changes nothing. A gone agent
+that was forgotten can be admitted again, as nothing is known of it any more.`, `--gone a1 --gone a2 --reason "gone for a year"`,
 		func(*cobra.Command) (registry.AgentID, decide, error) {
 			return "", always(ops.Prune{Unreachable: agentIDs(*unreachable), Gone: agentIDs(*gone)}), nil
 		})

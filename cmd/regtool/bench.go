@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -46,7 +47,7 @@ The last columns are what Mesos took, in 2014 and in version 1.12, on machines
 of their own.
 
 The files are made in a new directory in --dir, which decides which disk is
-measured, and are removed in the end.`,
+measured; a --dir that is not there is made. All of it is removed in the end.`,
 		Example: `  regtool bench registrar
   regtool bench registrar --agents 10000,100000 --rounds 7
   regtool bench registrar --agents 1000 --agent-bytes 600 --dir /var/lib --json`,
@@ -79,10 +80,22 @@ measured, and are removed in the end.`,
 // runBench shows on a terminal how far it has come. The bar is only drawn
 // between phases, where it disturbs none.
 func runBench(cmd *cobra.Command, b bench.Registrar) (bench.Report, error) {
+	complain(cmd.ErrOrStderr(), cmd, fmt.Sprintf("measuring; on a quiet machine this takes about %v", benchTime(b)))
 	bar := newProgress(cmd.ErrOrStderr(), "measuring, phase", int64(b.Phases()))
 	defer bar.Done()
 	b.Progress = func() { bar.Add(1) }
 	return b.Run(cmd.Context())
+}
+
+// benchTime guesses how long b takes, from what it took on a laptop's disk: the
+// storms go by the agent, and one client of the closed loops by its syncs.
+func benchTime(b bench.Registrar) time.Duration {
+	const perAgent, perSync = 100 * time.Microsecond, 500 * time.Microsecond
+	var d time.Duration
+	for _, agents := range b.Agents {
+		d += time.Duration(b.Rounds+1) * (time.Duration(agents)*perAgent + time.Duration(min(agents, 10_000))*perSync)
+	}
+	return max(d.Round(time.Second), time.Second)
 }
 
 func writeReport(cmd *cobra.Command, r bench.Report) error {

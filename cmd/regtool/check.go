@@ -24,7 +24,21 @@ checkpoints, a witness that knows of records which are not there, a content that
 does not amount to its digest and count, broken rules between entries, agents
 that do not decode.
 
-It never writes. It exits with 1 if it finds anything.`,
+It never writes. It exits with 1 if it finds anything. What a place means, and
+how to go on:
+
+  witness       acknowledged records are missing, or no witness can be read:
+                look for lost files or a backup first; an embedding program
+                can open what is left with wal.Options.AcceptLoss. A warning:
+                one of its two slots is damaged, the other vouches; nothing
+                is to be done
+  checkpoint N  if it is the newest, the one before is used, and reading takes
+                longer; the next checkpoint replaces it
+  record N      it is damaged, missing, or does not follow the one before it:
+                restore a backup
+  store         files are damaged or missing: restore a backup
+  registry      the bytes are whole, but what they amount to is not what was
+                written: restore a backup, and report it`,
 		Example: `  regtool check --dir /var/lib/registry
   regtool check --dir /var/lib/registry --json`,
 		Args: noArguments,
@@ -35,7 +49,7 @@ It never writes. It exits with 1 if it finds anything.`,
 		d, err := checkDir(cmd.Context(), *dir)
 		done()
 		if err != nil {
-			return err
+			return advise(*dir, err)
 		}
 		if *asJSON {
 			err = writeJSON(cmd.OutOrStdout(), d)
@@ -43,7 +57,7 @@ It never writes. It exits with 1 if it finds anything.`,
 			err = d.print(cmd)
 		}
 		if n := len(d.Findings); err == nil && n > 0 {
-			return fmt.Errorf("%s: %s; docs/regtool.md says what each means and how to go on", *dir, counted(n, "finding"))
+			return fmt.Errorf("%s: %s; regtool check --help says what each means and how to go on", *dir, counted(n, "finding"))
 		}
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +19,7 @@ import (
 // bytes JSON writes in up to six characters each ("\u0000"), and its names.
 const maxAgentFile = 8 * registry.MaxAgent
 
-// readAgent reads one agent in our JSON form. It refuses what it does not
+// readAgent reads one agent in our JSON form, alone or as inspect lists it. It refuses what it does not
 // know, so that a misspelt field is not lost in silence; the error names the
 // field.
 func readAgent(r io.Reader) (registry.Agent, error) {
@@ -29,11 +30,30 @@ func readAgent(r io.Reader) (registry.Agent, error) {
 	if len(data) > maxAgentFile {
 		return registry.Agent{}, fmt.Errorf("more than %d bytes; an agent takes up to %d", maxAgentFile, registry.MaxAgent)
 	}
+	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("[")) {
+		return readListed(data)
+	}
 	var a agentJSON
 	if err := json.Unmarshal(data, &a, json.RejectUnknownMembers(true)); err != nil {
 		return registry.Agent{}, explainJSON(data, err)
 	}
 	return a.agent()
+}
+
+// readListed reads the agent of what inspect prints of one: its state and the
+// rest of the registry's own account of it are passed over.
+func readListed(data []byte) (registry.Agent, error) {
+	var list []entryJSON
+	if err := json.Unmarshal(data, &list, json.RejectUnknownMembers(true)); err != nil {
+		return registry.Agent{}, explainJSON(data, err)
+	}
+	if len(list) != 1 {
+		return registry.Agent{}, fmt.Errorf("a list of %s: it must hold one", counted(len(list), "agent"))
+	}
+	if list[0].Agent == nil {
+		return registry.Agent{}, fmt.Errorf("nothing is known of agent %q but its ID", list[0].ID)
+	}
+	return list[0].Agent.agent()
 }
 
 // explainJSON says where in the text err is, in the words of the text and not

@@ -46,7 +46,8 @@ func TestRegistryInUseIsNotOpened(t *testing.T) {
 		{"inspect"}, {"inspect", "agents"}, {"check"}, {"apply", "remove", "--id", "a1", "--reason", "test"},
 	} {
 		code, stdout, stderr := call(t, t.Context(), append(args, "--dir", dir)...)
-		if code != exitFailed || stdout != "" || !strings.Contains(stderr, dir) || !strings.Contains(stderr, wal.ErrLocked.Error()) {
+		if code != exitFailed || stdout != "" || !strings.Contains(stderr, dir) || !strings.Contains(stderr, wal.ErrLocked.Error()) ||
+			!strings.Contains(stderr, "stop the program that has it open first") {
 			t.Errorf("%v: exit code %d, stdout %q, stderr %q", args, code, stdout, stderr)
 		}
 	}

@@ -1,9 +1,11 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,11 +70,11 @@ func (b Registrar) Run(ctx context.Context) (_ Report, err error) {
 	if err := b.Validate(); err != nil {
 		return Report{}, err
 	}
-	dir, err := b.makeDir()
+	dir, remove, err := b.makeDir()
+	defer func() { err = errors.Join(err, remove()) }()
 	if err != nil {
 		return Report{}, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	report := Report{
 		Benchmark: "registrar", Host: thisHost(),
 		Params: Params{Agents: b.Agents, Rounds: b.Rounds, AgentBytes: b.AgentBytes, LoopAdmits: loopAdmits},
@@ -87,18 +89,39 @@ func (b Registrar) Run(ctx context.Context) (_ Report, err error) {
 	return report, nil
 }
 
-func (b Registrar) makeDir() (string, error) {
-	in := b.Dir
-	if in == "" {
-		in = "."
-	} else if err := os.MkdirAll(in, 0o777); err != nil {
-		return "", fmt.Errorf("make room for the benchmark: %w", err)
+// makeDir makes a directory for the files in b.Dir, which is made too if it is
+// not there. remove takes all of it away again, also after an error.
+func (b Registrar) makeDir() (dir string, remove func() error, err error) {
+	in := cmp.Or(b.Dir, ".")
+	made := missing(in)
+	remove = func() error {
+		err := os.RemoveAll(dir)
+		for _, path := range made { // unless somebody has put something there
+			os.Remove(path)
+		}
+		return err
 	}
-	dir, err := os.MkdirTemp(in, "regtool-bench-")
+	if err := os.MkdirAll(in, 0o777); err != nil {
+		return "", remove, fmt.Errorf("make room for the benchmark: %w", err)
+	}
+	dir, err = os.MkdirTemp(in, "regtool-bench-")
 	if err != nil {
-		return "", fmt.Errorf("make room for the benchmark: %w; name a directory on the disk to measure", err)
+		return "", remove, fmt.Errorf("make room for the benchmark: %w; name a directory on the disk to measure", err)
 	}
-	return filepath.Abs(dir) // the process that is killed may stand elsewhere
+	dir, err = filepath.Abs(dir) // the process that is killed may stand elsewhere
+	return dir, remove, err
+}
+
+// missing lists path and the directories above it that are not there, the
+// deepest first.
+func missing(path string) (all []string) {
+	for {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return all
+		}
+		all = append(all, path)
+		path = filepath.Dir(path)
+	}
 }
 
 // size measures one number of agents.
