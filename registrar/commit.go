@@ -164,7 +164,7 @@ func (r *Registrar) append(b *batch) error {
 	data := r.record.finish(r.recovery.Identity.History, last.Epoch, r.options.Now(), r.draft.Rows())
 	wait, err := r.store.Append(store.Record{Mark: b.next.mark, First: last.Revision + 1, Data: data})
 	if err != nil {
-		return fmt.Errorf("append record %d: %w", b.next.mark.Seq, err)
+		return err // the store names the record
 	}
 	b.wait, b.bytes = wait, len(data)
 	b.next.logged += int64(len(data))

@@ -248,6 +248,26 @@ func TestFailedSyncEndsTheEngine(t *testing.T) {
 	})
 }
 
+// refusing is a store that is open for reading only.
+type refusing struct{ store.Store }
+
+func (refusing) Append(r store.Record) (func() error, error) {
+	return nil, fmt.Errorf("append record %d: %w", r.Seq, store.ErrReadOnly)
+}
+
+func TestStoreThatTakesNothingIsNamedOnce(t *testing.T) {
+	r := open(t, refusing{store.NewMemory()}, registrar.Options{})
+	defer r.Close()
+	_, err := r.Apply(t.Context(), admit("a"))
+	want := "begin epoch 1: append record 1: " + store.ErrReadOnly.Error()
+	if !errors.Is(err, registrar.ErrFailed) || !errors.Is(err, registrar.ErrNotApplied) || !strings.HasSuffix(err.Error(), ": "+want) {
+		t.Errorf("got error %v, want %v and at its end %q", err, registrar.ErrFailed, want)
+	}
+	if strings.Count(err.Error(), "append record") != 1 {
+		t.Errorf("error %q says twice what was done", err)
+	}
+}
+
 func TestFailedAppendEndsTheEngineAndNothingOfItsBatchIsApplied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := store.NewMemory()

@@ -44,7 +44,8 @@ func (q *Request) validate() error {
 	return nil
 }
 
-// Result is what became of an operation that was not refused.
+// Result is what became of an operation that was not refused. Beside an error
+// it says nothing.
 type Result struct {
 	// Revision is that of the registry right after the operation.
 	Revision uint64
@@ -130,8 +131,8 @@ func (p *Pending) end(result Result, err error) {
 	}
 }
 
-// Apply makes op durable and returns what became of it. See [Registrar] for
-// the outcomes, and [Pending.Wait] for what the end of ctx means.
+// Apply makes op durable and returns what became of it. See the package comment
+// for the outcomes, and [Pending.Wait] for what the end of ctx means.
 func (r *Registrar) Apply(ctx context.Context, op ops.Operation) (Result, error) {
 	p, err := r.Submit(op)
 	if err != nil {

@@ -15,6 +15,10 @@ import (
 )
 
 func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: embed DIR")
+		os.Exit(2)
+	}
 	for _, id := range []registry.AgentID{"a1", "a2"} { // each round is a restart
 		if err := serve(context.Background(), os.Args[1], id); err != nil {
 			log.Fatal(err)
@@ -34,7 +38,7 @@ func serve(ctx context.Context, dir string, id registry.AgentID) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("recovered", r.Snapshot().Count(), "agents")
+	fmt.Println("recovered", r.Snapshot().Len(registry.Admitted), "agents")
 	_, err = r.Apply(ctx, ops.Readmit{Agent: registry.Agent{ID: id, Hostname: "host-" + string(id)}})
 	return errors.Join(err, r.Close()) // nil: the agent is on disk
 }
