@@ -89,11 +89,22 @@ func TestARefusalLeavesEverythingAsItWas(t *testing.T) {
 		open, create error
 		text         string // in the text of open's error
 	}{
-		"absent":      {func(*testing.T, string) {}, wal.ErrNotExist, ok, "does not exist"},
-		"empty":       {func(t *testing.T, dir string) { mkdir(t, dir) }, wal.ErrNotExist, ok, "is empty"},
-		"a store":     {func(t *testing.T, dir string) { fill(t, dir, 3) }, ok, wal.ErrExist, ""},
-		"a file":      {func(t *testing.T, dir string) { write(t, dir, "x") }, wal.ErrForeign, wal.ErrForeign, "it is a file"},
-		"foreign":     {func(t *testing.T, dir string) { mkdir(t, dir); write(t, dir+"/notes", "x") }, wal.ErrForeign, wal.ErrForeign, `"notes"`},
+		"absent":  {func(*testing.T, string) {}, wal.ErrNotExist, ok, "does not exist"},
+		"empty":   {func(t *testing.T, dir string) { mkdir(t, dir) }, wal.ErrNotExist, ok, "is empty"},
+		"a store": {func(t *testing.T, dir string) { fill(t, dir, 3) }, ok, wal.ErrExist, ""},
+		"a file":  {func(t *testing.T, dir string) { write(t, dir, "x") }, wal.ErrForeign, wal.ErrForeign, "it is a file"},
+		"foreign": {func(t *testing.T, dir string) { mkdir(t, dir); write(t, dir+"/notes", "x") }, wal.ErrForeign, wal.ErrForeign, `"notes"`},
+		"above a store": {func(t *testing.T, dir string) {
+			mkdir(t, dir)
+			fill(t, dir+"/registry", 1)
+			write(t, dir+"/a6.json", "x")
+		},
+			wal.ErrForeign, wal.ErrForeign, `it holds "a6.json"; `},
+		"in a store": {func(t *testing.T, dir string) {
+			mkdir(t, dir)
+			write(t, dir+"/notes", "x")
+			write(t, dir+"/../STORE", "x")
+		}, wal.ErrForeign, wal.ErrForeign, `it holds "notes"; it is a part of one, the directory above it`},
 		"interrupted": {func(t *testing.T, dir string) { mkdir(t, dir); write(t, dir+"/CREATING", "") }, wal.ErrNotExist, ok, "interrupted"},
 		"interrupted and foreign": {func(t *testing.T, dir string) {
 			mkdir(t, dir)

@@ -60,7 +60,26 @@ func survey(f vfs.FS, dir string) (state, error) {
 	case slices.Contains(names, fileWitness):
 		return 0, &CorruptError{Dir: dir, Place: "store", Err: fmt.Errorf("the file %s is missing", fileStore)}
 	}
-	return 0, fmt.Errorf("%s: %w: it holds %q", dir, ErrForeign, slices.Min(names))
+	return 0, fmt.Errorf("%s: %w: it holds %q%s", dir, ErrForeign, slices.Min(names), nearby(f, dir, names))
+}
+
+// nearby says where a store is that was meant, if one is right below dir or
+// dir is in one.
+func nearby(f vfs.FS, dir string, names []string) string {
+	there := func(dir string) bool {
+		_, err := f.Stat(f.PathJoin(dir, fileStore))
+		return err == nil
+	}
+	slices.Sort(names)
+	for _, n := range names[:min(len(names), 1000)] {
+		if there(f.PathJoin(dir, n)) {
+			return fmt.Sprintf("; %s is a store", f.PathJoin(dir, n))
+		}
+	}
+	if there(f.PathJoin(dir, "..")) {
+		return "; it is a part of one, the directory above it"
+	}
+	return ""
 }
 
 // onlyOurs keeps Create from clearing away what it did not make.
