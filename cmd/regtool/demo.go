@@ -46,7 +46,7 @@ the end, unless --keep is given or something went wrong.`,
 		}
 		d := &demo{ctx: cmd.Context(), out: cmd.OutOrStdout(), cmd: cmd, dir: filepath.Join(parent, "registry")}
 		if err := d.run(*keep); err != nil {
-			return fmt.Errorf("%w; its registry is kept in %s", err, d.dir)
+			return d.failed(interrupted(d.ctx, err))
 		}
 		if *keep {
 			return nil
@@ -85,6 +85,14 @@ func (d *demo) run(keep bool) error {
 		return err
 	}
 	return d.next(keep)
+}
+
+// failed adds to err where the registry is, if there is one.
+func (d *demo) failed(err error) error {
+	if _, missing := os.Stat(d.dir); missing != nil {
+		return errors.Join(err, os.RemoveAll(filepath.Dir(d.dir)))
+	}
+	return fmt.Errorf("%w; its registry is kept in %s", err, d.dir)
 }
 
 // say prints a line of the story: what step it belongs to, and what happened.
@@ -133,7 +141,11 @@ func (d *demo) killWriter() (map[registry.AgentID]bool, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read from the writer: %w", err)
 	case len(answered) < demoKillAfter:
-		return nil, fmt.Errorf("the writer ended (%v) after %d acknowledgements: %s", end, len(answered), strings.TrimSpace(trouble.String()))
+		err := fmt.Errorf("the writer ended (%v) after %d acknowledgements", end, len(answered))
+		if text := strings.TrimSpace(trouble.String()); text != "" {
+			err = fmt.Errorf("%w: %s", err, text)
+		}
+		return nil, err
 	case len(answered) == demoAgents:
 		return nil, errors.New("the writer was done before it could be killed; run the demo again")
 	}

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -79,5 +82,23 @@ func TestAnswersEndAtTheLastWholeLine(t *testing.T) {
 	got, err := readAnswers(strings.NewReader("a1\na2\na3"), func() { killed = true })
 	if err != nil || len(got) != 2 || !got["a1"] || !got["a2"] || killed {
 		t.Errorf("got %v, %v, killed %v", got, err, killed)
+	}
+}
+
+func TestInterruptedDemoKeepsOnlyWhatIsThere(t *testing.T) {
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(errors.New("interrupt signal received"))
+	code, _, stderr := call(t, ctx, "demo")
+	if code != exitFailed || stderr != "regtool demo: interrupted (interrupt signal received)\n" {
+		t.Errorf("exit code %d, stderr %q", code, stderr)
+	}
+	if left, err := os.ReadDir(tmp); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	d := &demo{dir: tmp}
+	if got, want := d.failed(errors.New("broken")).Error(), "broken; its registry is kept in "+tmp; got != want {
+		t.Errorf("error is %q, want %q", got, want)
 	}
 }

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -36,7 +39,8 @@ Of regtool's own exports it reads --format mesos.
 The input, packed with gzip or not, is copied to a temporary file (in $TMPDIR)
 of up to 4 GiB and checked whole before anything is written. Where DIR holds no
 registry, a new one is made beside it and given its name at the end; after a
-crash there is nothing at DIR, or all of it. In a registry that is there, every
+crash there is nothing at DIR, or all of it. The directory above DIR must be
+there: a typing error is not to make a registry. In a registry that is there, every
 operation is tried out first: a single refusal, and nothing is written. A crash
 in the middle of writing is mended by importing the same input again.
 
@@ -138,6 +142,9 @@ func runImport(cmd *cobra.Command, dir string, src source, strict bool, show sho
 	created := errors.Is(err, wal.ErrNotExist)
 	switch {
 	case created:
+		if err := parentThere(dir); err != nil {
+			return nil, err
+		}
 		here = &stored{Registry: registry.New()}
 	case err != nil:
 		return nil, err
@@ -146,7 +153,7 @@ func runImport(cmd *cobra.Command, dir string, src source, strict bool, show sho
 		if in.isOwn() {
 			err = errOwnExport
 		}
-		return nil, fmt.Errorf("%s: nothing was written: %w", src.name, err)
+		return nil, fmt.Errorf("%s: nothing was written: %w", src.name, interrupted(ctx, err))
 	}
 	end := here.Registry
 	switch {
@@ -158,7 +165,30 @@ func runImport(cmd *cobra.Command, dir string, src source, strict bool, show sho
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", src.name, err)
 	}
-	return im.outcome(src.name, created, end), nil
+	return im.outcome(src.name, dir, created, end), nil
+}
+
+// parentThere fails if the directory above dir is missing. It is not made: more
+// often than not it is misspelt.
+func parentThere(dir string) error {
+	dir, err := realDir(dir)
+	if err != nil {
+		return err
+	}
+	parent := filepath.Dir(dir)
+	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no directory %s to make a registry in; make it first, or correct --dir", parent)
+	}
+	return nil
+}
+
+// interrupted says so instead of err if that is why the work ended: err then
+// tells where it was, and may look like a fault of the input or of the store.
+func interrupted(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	return fmt.Errorf("interrupted (%w)", context.Cause(ctx))
 }
 
 // errOwnExport is what import says to json and ndjson: they have no reader.

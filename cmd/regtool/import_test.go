@@ -233,11 +233,30 @@ func TestInterruptedImportLeavesNothing(t *testing.T) {
 	parent := t.TempDir()
 	ctx, interrupt := context.WithCancel(t.Context())
 	err := importHooked(ctx, filepath.Join(parent, "registry"), interrupt)
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error is %v, want %v", err, context.Canceled)
+	if want := "the shipped cluster: interrupted (context canceled); no registry was made"; err == nil || err.Error() != want {
+		t.Errorf("error is %v, want %s", err, want)
 	}
 	if left, _ := os.ReadDir(parent); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// What was under way when the signal came is no fault of the input.
+func TestInterruptIsNotTakenForBadInput(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "registry")
+	for _, signal := range []string{"interrupt", "terminated"} {
+		ctx, stop := context.WithCancelCause(t.Context())
+		in := spoolOf(t, oneAgent)
+		stop(errors.New(signal + " signal received"))
+		_, err := (&importer{dir: dir, in: in, log: slog.New(slog.DiscardHandler)}).build(ctx)
+		if want := "interrupted (" + signal + " signal received); no registry was made"; err == nil || err.Error() != want {
+			t.Errorf("error is %v, want %s", err, want)
+		}
+		var trouble bytes.Buffer
+		code := run(ctx, []string{"import", "--dir", dir, "-"}, strings.NewReader(oneAgent), io.Discard, &trouble)
+		if want := "regtool import: read standard input: interrupted (" + signal + " signal received)\n"; code != exitFailed || trouble.String() != want {
+			t.Errorf("exit code %d, stderr %q, want %q", code, trouble.String(), want)
+		}
 	}
 }
 

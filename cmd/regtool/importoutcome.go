@@ -13,6 +13,7 @@ import (
 type importOutcome struct {
 	Source   string         `json:"source"`
 	Form     string         `json:"form"`
+	Dir      string         `json:"dir"`
 	Created  bool           `json:"created"` // the registry is new
 	Read     importRead     `json:"read"`
 	Results  map[effect]int `json:"results"` // agents by what was made of them
@@ -36,10 +37,10 @@ type notKept struct {
 	Example string `json:"example,omitzero"`
 }
 
-func (im *importer) outcome(source string, created bool, end *registry.Registry) *importOutcome {
+func (im *importer) outcome(source, dir string, created bool, end *registry.Registry) *importOutcome {
 	r := im.report
 	out := &importOutcome{
-		Source: source, Form: string(r.Form), Created: created,
+		Source: source, Form: string(r.Form), Dir: dir, Created: created,
 		Read:    importRead{r.Admitted, r.Recovered, r.Unreachable, r.Gone},
 		Results: im.count, Changes: im.changes,
 		Revision: end.Revision(), Digest: end.Digest().String(), NotKept: []notKept{},
@@ -52,7 +53,12 @@ func (im *importer) outcome(source string, created bool, end *registry.Registry)
 
 // print writes the outcome for people.
 func (o *importOutcome) print(w io.Writer) error {
+	fate := "merged into the one in "
+	if o.Created {
+		fate = "made new in "
+	}
 	facts := []fact{
+		{"registry", fate + o.Dir},
 		{"source", o.Source},
 		{"form", formName(mesosjson.Form(o.Form))},
 		{"read", fmt.Sprintf("%d admitted (%d of them recovered), %d unreachable, %d gone",

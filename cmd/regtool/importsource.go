@@ -133,7 +133,7 @@ func newSpool(ctx context.Context, src source, show showProgress) (*spool, error
 	}
 	s := &spool{file: file, show: show}
 	if err := errors.Join(os.Remove(file.Name()), s.fill(ctx, src)); err != nil {
-		return nil, errors.Join(fmt.Errorf("read %s: %w", src.name, err), s.Close())
+		return nil, errors.Join(fmt.Errorf("read %s: %w", src.name, interrupted(ctx, err)), s.Close())
 	}
 	return s, nil
 }

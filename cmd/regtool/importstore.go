@@ -65,7 +65,7 @@ func (im *importer) buildAt(ctx context.Context, dir string) (end *registry.Regi
 	}
 	r, err := registrar.Open(ctx, l, registrar.Options{Logger: im.log})
 	if err != nil {
-		return nil, err
+		return nil, interrupted(ctx, err)
 	}
 	if end, err = im.write(ctx, r, registry.New()); err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (im *importer) extend(ctx context.Context, seen *registry.Registry) (*regis
 	reg := r.Snapshot()
 	if reg.Digest() != seen.Digest() {
 		if err := im.rehearse(ctx, reg); err != nil {
-			return nil, noneWritten(errors.Join(err, r.Close()))
+			return nil, noneWritten(errors.Join(interrupted(ctx, err), r.Close()))
 		}
 	}
 	end, err := im.write(ctx, r, reg)
@@ -188,7 +188,7 @@ func (im *importer) write(ctx context.Context, r *registrar.Registrar, reg *regi
 		err = w.settle()
 	}
 	end := r.Snapshot()
-	if err := errors.Join(err, r.Close()); err != nil {
+	if err := errors.Join(interrupted(ctx, err), r.Close()); err != nil {
 		return nil, err
 	}
 	return end, nil
