@@ -40,9 +40,9 @@ The input, packed with gzip or not, is copied to a temporary file (in $TMPDIR)
 of up to 4 GiB and checked whole before anything is written. Where DIR holds no
 registry, a new one is made beside it and given its name at the end; after a
 crash there is nothing at DIR, or all of it. The directory above DIR must be
-there: a typing error is not to make a registry. In a registry that is there, every
-operation is tried out first: a single refusal, and nothing is written. A crash
-in the middle of writing is mended by importing the same input again.
+there: a typing error is not to make a registry. In a registry that is there,
+every operation is tried out first: a single refusal, and nothing is written. A
+crash in the middle of writing is mended by importing the same input again.
 
 Agents that recovered_slaves lists count as admitted. An agent known here is
 brought to what the input says, and an import repeated changes nothing:
