@@ -67,3 +67,6 @@ func (l *Log) Held() int {
 	defer l.gate.mu.Unlock()
 	return len(l.gate.held)
 }
+
+// HolderIn is holderIn.
+var HolderIn = holderIn

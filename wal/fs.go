@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -72,12 +74,53 @@ func lock(f vfs.FS, dir string, shared bool) (io.Closer, error) {
 		held, err = f.Lock(f.PathJoin(dir, fileLock))
 	}
 	if errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EACCES) {
-		return nil, fmt.Errorf("store %s: %w by another process or another part of this one", dir, ErrLocked)
+		return nil, fmt.Errorf("store %s: %w by %s", dir, ErrLocked, holder(f, dir))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lock store %s: %w", dir, err)
 	}
 	return held, nil
+}
+
+// somebody has the lock, and the system does not tell who.
+const somebody = "another process or another part of this one"
+
+// holder names who has dir locked, if the system tells: Linux does.
+func holder(f vfs.FS, dir string) string {
+	if _, ok := f.(disk); !ok {
+		return somebody
+	}
+	locks, err := os.ReadFile("/proc/locks")
+	info, missing := os.Stat(dir)
+	if err != nil || missing != nil {
+		return somebody
+	}
+	at, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return somebody
+	}
+	return holderIn(string(locks), uint64(at.Dev), at.Ino, os.Getpid())
+}
+
+// holderIn looks for a file in the text of Linux's /proc/locks. What another
+// container holds has no process there that means anything here.
+func holderIn(locks string, dev, inode uint64, self int) string {
+	major, minor := dev>>8&0xfff|dev>>32&^0xfff, dev&0xff|dev>>12&^0xff
+	file := fmt.Sprintf("%02x:%02x:%d", major, minor, inode)
+	for line := range strings.Lines(locks) { // 1: FLOCK  ADVISORY  WRITE 26744 fe:00:9986104 0 EOF
+		field := strings.Fields(line)
+		if len(field) < 6 || field[1] != "FLOCK" || field[5] != file {
+			continue
+		}
+		switch pid, err := strconv.Atoi(field[4]); {
+		case err != nil || pid <= 0:
+		case pid == self:
+			return "another part of this process"
+		default:
+			return fmt.Sprintf("process %d", pid)
+		}
+	}
+	return somebody
 }
 
 // syncDir makes the names in dir durable.

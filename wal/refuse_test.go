@@ -299,6 +299,30 @@ func TestAStoreInUseIsLocked(t *testing.T) {
 	}
 }
 
+func TestWhoHasTheLockIsNamedIfTheSystemTells(t *testing.T) {
+	const locks = `1: POSIX  ADVISORY  WRITE 11 fe:00:7 0 EOF
+2: FLOCK  ADVISORY  WRITE 12 fe:00:8 0 EOF
+2: -> FLOCK  ADVISORY  WRITE 13 fe:00:7 0 EOF
+3: FLOCK  ADVISORY  READ 0 fe:00:7 0 EOF
+4: FLOCK  ADVISORY  READ 14 fe:00:7 0 EOF
+5: FLOCK  ADVISORY  WRITE 15 103:10002:9 0 EOF
+6:
+`
+	for _, c := range []struct {
+		dev, inode uint64
+		want       string
+	}{
+		{0xfe00, 7, "process 14"},
+		{0xfe00, 8, "another part of this process"},
+		{0xfe01, 8, "another process or another part of this one"},
+		{0x10010302, 9, "process 15"}, // major and minor do not fit into a byte
+	} {
+		if got := wal.HolderIn(locks, c.dev, c.inode, 12); got != c.want {
+			t.Errorf("device %x, inode %d: got %q, want %q", c.dev, c.inode, got, c.want)
+		}
+	}
+}
+
 // ours is the tree without the files that Pebble, in use, makes and removes
 // when it likes.
 func ours(t *testing.T, dir string) string {
