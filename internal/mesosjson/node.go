@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -31,15 +32,16 @@ func (k kind) String() string {
 // member is, and then return nothing. The first thing wrong is kept in the
 // document, so that reading an agent needs no error handling line by line.
 type node struct {
-	kind   kind
-	taken  bool
-	index  int    // in an array
-	key    string // in an object
-	text   string // of a string; the digits of a number; true or false
-	kids   []*node
-	parent *node
-	doc    *document
-	offset int64
+	kind     kind
+	taken    bool
+	index    int    // in an array
+	key      string // in an object
+	text     string // of a string; the digits of a number; true or false
+	kids     []*node
+	replaced bool // of a string: some of its bytes were not UTF-8
+	parent   *node
+	doc      *document
+	offset   int64
 }
 
 // document is what the nodes of one tree share.
@@ -59,7 +61,9 @@ func (s *scanner) tree(d *document, first jsontext.Token) (*node, error) {
 
 func (s *scanner) treeUpTo(most int64, d *document, first jsontext.Token) (*node, error) {
 	d.begins, d.most = s.dec.InputOffset(), most
+	s.exact = true
 	n, err := s.node(d, nil, first)
+	s.exact = false
 	if err == nil && int64(len(n.text)) > most { // its bytes came before the offset
 		return nil, s.tooLong(d)
 	}
@@ -83,6 +87,7 @@ func (s *scanner) node(d *document, parent *node, first jsontext.Token) (*node, 
 		return n, s.children(n, first.Kind())
 	case '"':
 		n.kind, n.text = isString, first.String()
+		n.replaced = !s.sound && strings.ContainsRune(n.text, utf8.RuneError)
 	case '0':
 		n.kind, n.text = isNumber, first.String()
 	case 't', 'f':

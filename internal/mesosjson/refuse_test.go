@@ -38,6 +38,7 @@ func TestBadInputIsRefusedWithItsPlace(t *testing.T) {
 		{"half a port", inRegistry(`"port":1.5`), `1.5 is not a whole number, or too large`},
 		{"checkpoint", inRegistry(`"checkpoint":"yes"`), `slaves.slaves[0].info.checkpoint (byte 67): is a string, not a boolean`},
 		{"not UTF-8", inRegistry(`"hostname":"h` + "\xff" + `"`), `info.hostname (byte 64): is not valid UTF-8: "h�"`},
+		{"half a pair", inRegistry(`"hostname":"h\ud800"`), `info.hostname (byte 69): is not valid UTF-8: "h�"`},
 		{"value type", inRegistry(`"resources":[{"name":"x","type":"BLOB"}]`), `info.resources[0] (byte 63): "BLOB" is not a type of value`},
 		{"text resource", inRegistry(`"resources":[{"name":"x","type":"TEXT","text":{"value":"y"}}]`),
 			`slaves.slaves[0] (byte 22): resources[0].value: a resource cannot be a text`},

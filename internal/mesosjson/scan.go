@@ -24,6 +24,10 @@ const (
 // until the next one is read.
 type scanner struct {
 	dec *jsontext.Decoder
+	// exact has strings looked at before they are decoded, for a tree that is
+	// kept; sound says that the last token was, and was UTF-8 as it stood. A
+	// U+FFFD in it is one then, and not in the place of something else.
+	exact, sound bool
 }
 
 // newScanner lets two things pass that a master writes: a name that stands
@@ -56,7 +60,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 // next returns the next token. At the end of the input it returns io.EOF only
 // between two documents.
 func (s *scanner) next(path string) (jsontext.Token, error) {
-	tok, err := s.dec.ReadToken()
+	tok, err := s.token()
 	if err == io.EOF {
 		return tok, err
 	}
@@ -67,6 +71,20 @@ func (s *scanner) next(path string) (jsontext.Token, error) {
 		return tok, s.errorf(path, "more than %d objects and arrays inside each other", maxDepth)
 	}
 	return tok, nil
+}
+
+func (s *scanner) token() (jsontext.Token, error) {
+	s.sound = false
+	if !s.exact || s.dec.PeekKind() != '"' {
+		return s.dec.ReadToken()
+	}
+	raw, err := s.dec.ReadValue()
+	if err != nil {
+		return jsontext.Token{}, err
+	}
+	text, err := jsontext.AppendUnquote(nil, raw)
+	s.sound = err == nil // it is a whole string, and cannot be wrong in another way
+	return jsontext.String(string(text)), nil
 }
 
 func (s *scanner) errorf(path, format string, args ...any) error {

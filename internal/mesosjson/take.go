@@ -3,9 +3,7 @@ package mesosjson
 import (
 	"math"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // want takes n if it is of kind k. A null is as good as nothing; another kind
@@ -80,7 +78,7 @@ func (n *node) str() string {
 	if n = n.want(isString); n == nil {
 		return ""
 	}
-	if strings.ContainsRune(n.text, utf8.RuneError) {
+	if n.replaced {
 		n.fail("is not valid UTF-8: %q", cut(n.text))
 	}
 	return n.text

@@ -296,7 +296,7 @@ func drawEntry(t *rapid.T, id registry.AgentID) mesosjson.Entry {
 		e.Status.Drain = registry.Drain{State: rapid.SampledFrom([]registry.DrainState{registry.Draining, registry.Drained}).Draw(t, "drain state")}
 		e.Status.Drain.MarkGone = rapid.Bool().Draw(t, "mark gone")
 		if rapid.Bool().Draw(t, "grace given") {
-			grace := time.Duration(rapid.Int64().Draw(t, "grace"))
+			grace := time.Duration(rapid.Int64Min(0).Draw(t, "grace"))
 			e.Status.Drain.MaxGrace = &grace
 		}
 	}
@@ -362,4 +362,14 @@ func drawReservation(t *rapid.T) registry.Reservation {
 		v.Labels = append(v.Labels, l)
 	}
 	return v
+}
+
+// U+FFFD stands for text that could not be read, and is text as well.
+func TestReplacementCharacterIsKept(t *testing.T) {
+	for _, hostname := range []string{"x\ufffdy", `x\ufffdy`} {
+		got, _, err := read(inRegistry(`"hostname":"` + hostname + `"`))
+		if err != nil || len(got) != 1 || got[0].Agent.Hostname != "x\ufffdy" {
+			t.Errorf("%q is read as %+v, %v", hostname, got, err)
+		}
+	}
 }
