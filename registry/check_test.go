@@ -22,12 +22,17 @@ func TestCheckFindsEachBrokenInvariant(t *testing.T) {
 		"agents are deactivated":        func(r *Registry, _ *entry) { r.agents.deactivated++ },
 		"stands under another key":      func(r *Registry, _ *entry) { r.rows.get(masterTable, "").key = "x" },
 		"changed at revision 7":         func(r *Registry, _ *entry) { r.rows.get(masterTable, "").since = 7 },
+		"table: is empty":               func(r *Registry, _ *entry) { r.rows.get(keyTable, "t\x00k").key = "\x00k" },
+		"key of version 0":              func(r *Registry, _ *entry) { r.rows.get(keyTable, "t\x00k").body = "\x00v" },
 		"a master of 0 fields":          func(r *Registry, _ *entry) { r.rows.get(masterTable, "").body = "\x01\x90" },
 	}
 	for want, damage := range breaks {
 		d := New().Draft()
 		if _, err := d.Try(func(d *Draft) error {
 			if err := d.SetMaster(Master{ID: "m"}); err != nil {
+				return err
+			}
+			if err := d.PutKey("t", "k", "v"); err != nil {
 				return err
 			}
 			return d.PutAgent(Agent{ID: "a1", Hostname: "h"}, Status{State: Admitted})

@@ -14,9 +14,13 @@ import (
 // and one row is four msgpack values, one after another:
 //
 //	since    uint   revision of the change (for an agent: at which it came into its state)
-//	table    uint   1 agents, 2 master; never renumbered
-//	key      str    an agent's ID
+//	table    uint   1 agents, 2 master, 3 keys of user tables; never renumbered
+//	key      str    an agent's ID, "" of the master
+//	         bin    name of a user table, NUL, key
 //	body     bin    the value, or nil for a deletion
+//
+// The bodies of tables other than the agents' are described where the table is
+// made: master.go, keys.go.
 //
 // The body of an agent is its own version, its status and what it says of itself:
 //
@@ -68,7 +72,12 @@ func (b *buffer) rowHead(since uint64, table uint8, key string) int {
 	b.Uint(since)
 	at := len(b.Bytes)
 	b.Uint(uint64(table))
-	b.Str(key)
+	if t := tables[table]; t != nil && t.bytes {
+		b.BinLen(len(key))
+		b.Bytes = append(b.Bytes, key...)
+	} else {
+		b.Str(key)
+	}
 	return at
 }
 

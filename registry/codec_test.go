@@ -229,6 +229,9 @@ func FuzzRedo(f *testing.F) {
 	d.PutAgent(full(), registry.Status{State: registry.Admitted})
 	d.PutStatus("gone", registry.Status{State: registry.Gone})
 	d.SetMaster(registry.Master{ID: "m"})
+	d.PutKey("t", "\xff", "v")
+	d.PutKey("t", "k", "")
+	d.DeleteKey("t", "k")
 	d.DeleteAgent("gone")
 	f.Add(bytes.Clone(d.Rows()))
 	for chunk := range d.Freeze().Chunks(1 << 20) {
@@ -246,6 +249,10 @@ func FuzzRedo(f *testing.F) {
 			e.Incarnation()
 		}
 		r.Master()
+		for table := range r.Tables() {
+			for range r.Keys(table, "") {
+			}
+		}
 		if len(r.Check()) > 0 {
 			return // decodes, but is nothing that was ever written
 		}

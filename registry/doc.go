@@ -15,6 +15,10 @@
 // table with its state in the entry, so that two states at once cannot be
 // written down and a transition is one change in one place.
 //
+// A program that embeds this keeps durable keys of its own in user tables:
+// named tables of bytes, changed with [Draft.PutKey] and [Draft.DeleteKey], read
+// with [Registry.Key] and [Registry.Keys].
+//
 // Every change is also encoded as a row: which table, which key, the new value
 // or a deletion. Rows are what the registrar logs, and what [Draft.Redo] and
 // the chunks of a checkpoint ([Registry.Chunks]) are made of: recovery applies

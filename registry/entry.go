@@ -111,7 +111,7 @@ func (e Entry) Incarnation() string {
 // CorruptError says that the bytes of an entry are not what this or any older
 // version writes.
 type CorruptError struct {
-	Key string // the agent's ID, if it got that far
+	Key string // of the row: for an agent its ID; empty if it did not get that far
 	Err error
 }
 

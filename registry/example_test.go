@@ -41,6 +41,30 @@ func Example() {
 	// host-1 cpus 4
 }
 
+// An embedding program keeps keys of its own beside the agents. A snapshot is
+// scanned in the order of the keys, and does not notice later changes.
+func ExampleRegistry_Keys() {
+	d := registry.New().Draft()
+	for _, key := range []string{"web/2", "db/1", "web/1"} {
+		_, err := d.Try(func(d *registry.Draft) error { return d.PutKey("jobs", key, "queued") })
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	snapshot := d.Freeze()
+	d.DeleteKey("jobs", "web/1")
+	for key, item := range snapshot.Keys("jobs", "web/") {
+		fmt.Println(key, item.Value, "since revision", item.Revision)
+	}
+	for table, keys := range snapshot.Tables() {
+		fmt.Println(table, "has", keys, "keys")
+	}
+	// Output:
+	// web/1 queued since revision 3
+	// web/2 queued since revision 1
+	// jobs has 3 keys
+}
+
 // Digests of equal contents are equal, whatever the history.
 func ExampleDigest() {
 	put := func(d *registry.Draft, id registry.AgentID, s registry.Status) {

@@ -72,7 +72,7 @@ func (d *Draft) SetMaster(m Master) error {
 	if len(b.Bytes) > MaxAgent {
 		return badField(fmt.Sprintf("takes %d bytes, at most %d are allowed", len(b.Bytes), MaxAgent), "master")
 	}
-	d.putRow(masterTable, "", b.Bytes)
+	d.putRow(masterTable, "", string(b.Bytes))
 	return nil
 }
 

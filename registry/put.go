@@ -136,12 +136,12 @@ func (d *Draft) erase(old *entry, place uint32) {
 }
 
 // putRow writes body under key. Writing what stands there changes nothing.
-func (d *Draft) putRow(t *table, key string, body []byte) {
+func (d *Draft) putRow(t *table, key, body string) {
 	old := d.next.rows.get(t, key)
-	if old != nil && old.body == string(body) {
+	if old != nil && old.body == body {
 		return
 	}
-	v := &row{table: t, key: strings.Clone(key), body: string(body), since: d.next.revision}
+	v := &row{table: t, key: strings.Clone(key), body: body, since: d.next.revision}
 	v.share = hashRow(d.log.row(v))
 	d.changes++
 	d.storeRow(t, key, old, v)

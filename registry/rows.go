@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"sort"
 	"sync"
 
 	"github.com/tidwall/btree"
@@ -15,6 +16,7 @@ type table struct {
 	id    uint8 // on disk; never renumbered
 	name  string
 	check func(key string, body []byte) error // whether a body decodes
+	bytes bool                                // keys are any bytes, not text
 }
 
 // agentTable is the number of the agents' table in rows.
@@ -30,6 +32,12 @@ func newTable(id uint8, name string, check func(key string, body []byte) error) 
 	}
 	tables[id] = &table{id: id, name: name, check: check}
 	return tables[id]
+}
+
+// withByteKeys makes the keys of t any bytes, which rows write as such.
+func (t *table) withByteKeys() *table {
+	t.bytes = true
+	return t
 }
 
 // rowKey orders rows by table, then by key.
@@ -57,6 +65,14 @@ func (r *rows) copy() *rows {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return &rows{tree: *r.tree.Copy()}
+}
+
+// rank is how many rows stand before key, whether or not key is there.
+func (r *rows) rank(key rowKey) int {
+	return sort.Search(r.tree.Len(), func(i int) bool {
+		k, _, _ := r.tree.GetAt(i)
+		return k >= key
+	})
 }
 
 func (r *rows) get(t *table, key string) *row {

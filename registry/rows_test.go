@@ -67,7 +67,7 @@ func changeShelf(t *rapid.T, d *Draft, want map[string]string) {
 		return
 	}
 	body := strconv.Itoa(rapid.IntRange(0, 3).Draw(t, "body"))
-	d.putRow(shelf, key, []byte(body))
+	d.putRow(shelf, key, body)
 	want[key] = body
 }
 
@@ -100,5 +100,25 @@ func holdsShelf(t *rapid.T, r *Registry, want map[string]string) {
 	}
 	if copied.Digest() != r.Digest() {
 		t.Fatalf("the chunks come to digest %v, want %v", copied.Digest(), r.Digest())
+	}
+}
+
+func TestUserTablesEndWhereTheNextTableBegins(t *testing.T) {
+	d := New().Draft()
+	d.putRow(shelf, "1", "1")
+	d.putRow(masterTable, "", "m")
+	for _, key := range []string{"1", "2"} {
+		if err := d.PutKey("t", key, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := d.Freeze()
+	if got := maps.Collect(r.Tables()); !maps.Equal(got, map[string]int{"t": 2}) {
+		t.Errorf("tables are %v", got)
+	}
+	for want, key := range []rowKey{masterTable.key(""), keyTable.key("t\x001"), keyTable.key("t\x002"), shelf.key("1"), shelf.key("2")} {
+		if got := r.rows.rank(key); got != want {
+			t.Errorf("%d rows stand before %q, want %d", got, key, want)
+		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// FieldError says which field of an agent, status or master is not
+// FieldError says which field of an agent, status, master or key is not
 // acceptable, and why. Nothing was changed.
 type FieldError struct {
 	Field  string // as in "resources[2].name"
@@ -178,6 +178,8 @@ func (s *Status) Validate() error {
 		return badField("a drain without a state", "drain.state")
 	case s.Drain.State != 0 && !s.Deactivated:
 		return badField("a draining agent is deactivated", "deactivated")
+	case s.Drain.MaxGrace != nil && *s.Drain.MaxGrace < 0:
+		return badField(fmt.Sprintf("is %v, less than 0", *s.Drain.MaxGrace), "drain.max_grace")
 	case s.State == Gone && s.Deactivated:
 		return badField("a gone agent is neither drained nor deactivated", "deactivated")
 	}

@@ -48,6 +48,7 @@ var reads = []struct {
 	{"Skip", func(r *pack.Reader) { r.Skip(1) }},
 	{"Nil", func(r *pack.Reader) { r.Nil() }},
 	{"IsUint", func(r *pack.Reader) { r.IsUint() }},
+	{"IsBin", func(r *pack.Reader) { r.IsBin() }},
 }
 
 func TestValuesThatDoNotFitAreRefused(t *testing.T) {

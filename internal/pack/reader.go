@@ -78,6 +78,9 @@ func (r *Reader) code() byte {
 // IsUint reports whether the next value is a number from 0.
 func (r *Reader) IsUint() bool { return isUint(r.code()) }
 
+// IsBin reports whether the next value is bytes.
+func (r *Reader) IsBin() bool { return isBin(r.code()) }
+
 func isUint(c byte) bool {
 	return c <= msgpcode.PosFixedNumHigh || c >= msgpcode.Uint8 && c <= msgpcode.Uint64
 }
