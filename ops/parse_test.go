@@ -3,6 +3,7 @@ package ops_test
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
@@ -102,6 +103,28 @@ func (a *arguments) restore() ops.Restore {
 	return r
 }
 
+// value is the text given, or as many bytes as asked for.
+func (a *arguments) value() string {
+	if !a.has("value-bytes") {
+		return a.text("value")
+	}
+	n, err := strconv.Atoi(a.text("value-bytes"))
+	a.note(err)
+	return strings.Repeat("x", n)
+}
+
+func (a *arguments) condition() ops.Condition {
+	switch {
+	case a.has("if-absent"):
+		return ops.Absent()
+	case !a.has("if-revision"):
+		return ops.Condition{}
+	}
+	revision, err := strconv.ParseUint(a.text("if-revision"), 10, 64)
+	a.note(err)
+	return ops.AtRevision(revision)
+}
+
 // parseOperation reads a command such as
 //
 //	mark-unreachable id=a1 at=2026-01-02T15:04:05Z
@@ -136,6 +159,10 @@ func parseOperation(d *datadriven.TestData) (op ops.Operation, err error) {
 		op = ops.Reactivate{ID: a.id("id")}
 	case "set-master":
 		op = ops.SetMaster{Master: registry.Master{ID: a.text("id"), Hostname: a.text("host")}}
+	case "put":
+		op = ops.Put{Table: a.text("table"), Key: a.text("key"), Value: a.value(), If: a.condition()}
+	case "delete":
+		op = ops.Delete{Table: a.text("table"), Key: a.text("key"), If: a.condition()}
 	default:
 		a.note(fmt.Errorf("there is no operation %q", d.Cmd))
 	}

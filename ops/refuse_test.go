@@ -3,6 +3,7 @@ package ops_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +32,11 @@ func every(id registry.AgentID) []ops.Operation {
 		ops.Deactivate{ID: id}, ops.Reactivate{ID: id},
 		ops.Prune{Unreachable: []registry.AgentID{id}}, ops.Prune{Gone: []registry.AgentID{id}},
 		ops.SetMaster{},
+		ops.Put{Table: "jobs", Key: string(id), Value: "v"}, ops.Put{Table: "\xff", Key: string(id), If: ops.AtRevision(7)},
+		ops.Put{Table: "jobs", Key: string(id), If: ops.AtRevision(7)}, ops.Put{Table: "jobs", Key: "there", If: ops.Absent()},
+		ops.Put{Table: "jobs", Key: string(id), Value: strings.Repeat("v", registry.MaxValue+1)},
+		ops.Delete{Table: "jobs", Key: string(id)}, ops.Delete{Table: "jobs", Key: "there"}, ops.Delete{Table: "\xff", Key: string(id)},
+		ops.Delete{Table: "jobs", Key: string(id), If: ops.AtRevision(7)}, ops.Delete{Table: "jobs", Key: "there", If: ops.AtRevision(7)},
 	}
 }
 
@@ -50,6 +56,9 @@ func everyState(t *testing.T) *registry.Registry {
 				t.Fatal(err)
 			}
 		}
+	}
+	if _, err := d.Try(ops.Put{Table: "jobs", Key: "there", Value: "v"}.Apply); err != nil {
+		t.Fatal(err)
 	}
 	return d.Freeze()
 }
@@ -101,16 +110,23 @@ func TestRefusedOperationsRecordNothingEvenOutsideTry(t *testing.T) {
 	}
 }
 
-func TestEveryRefusalNamesOperationAndAgent(t *testing.T) {
+func TestEveryRefusalNamesOperationAndAgentOrKey(t *testing.T) {
 	reg := everyState(t)
 	for e := range reg.Entries() {
 		for _, op := range every(e.ID()) {
-			if _, ok := op.(ops.SetMaster); ok {
-				continue // is about no agent
-			}
 			err := op.Apply(reg.Draft())
-			var refusal *ops.Error
 			if err == nil {
+				continue
+			}
+			var refusal *ops.Error
+			var key *ops.KeyError
+			switch op.(type) {
+			case ops.SetMaster:
+				continue // is about no agent
+			case ops.Put, ops.Delete:
+				if !errors.As(err, &key) || key.Op == "" || key.Table == "" || key.Key == "" {
+					t.Errorf("%T of %q: %v is not an *ops.KeyError with an operation, a table and a key", op, e.ID(), err)
+				}
 				continue
 			}
 			if !errors.As(err, &refusal) || refusal.Op == "" || refusal.Agent == "" {

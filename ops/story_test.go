@@ -22,7 +22,8 @@ import (
 //
 // A command is an operation (see parseOperation), or
 //
-//	show           every agent in order of arrival, the master, what follows from them
+//	show           every agent in order of arrival, the master, every key of user tables,
+//	               what follows from them
 //	order STATE    the agents in that state, those that came into it first first
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -84,6 +85,7 @@ var reasons = map[string]error{
 	"ErrAdmitted": ops.ErrAdmitted, "ErrUnreachable": ops.ErrUnreachable, "ErrGone": ops.ErrGone,
 	"ErrNotKnown": ops.ErrNotKnown, "ErrNotAdmitted": ops.ErrNotAdmitted, "ErrDraining": ops.ErrDraining,
 	"ErrNotDraining": ops.ErrNotDraining, "ErrIncarnation": ops.ErrIncarnation,
+	"ErrRevision": ops.ErrRevision, "ErrNoKey": ops.ErrNoKey,
 }
 
 // reason is what errors.Is and errors.As make of a refusal.
@@ -103,6 +105,10 @@ func reason(err error) string {
 	if errors.As(err, &refusal) {
 		found = append(found, fmt.Sprintf("of agent %q", refusal.Agent))
 	}
+	var key *ops.KeyError
+	if errors.As(err, &key) {
+		found = append(found, fmt.Sprintf("of key %q in table %q", key.Key, key.Table))
+	}
 	return strings.Join(found, ", ")
 }
 
@@ -113,6 +119,11 @@ func (s *story) show() string {
 	}
 	if m, ok := s.registry.Master(); ok {
 		fmt.Fprintf(&b, "master %s %s\n", m.ID, m.Hostname)
+	}
+	for table := range s.registry.Tables() {
+		for key, item := range s.registry.Keys(table, "") {
+			fmt.Fprintf(&b, "key %q of %q since=%d value=%q\n", key, table, item.Revision, item.Value)
+		}
 	}
 	if c := s.registry.MinimumCapabilities(); len(c) > 0 {
 		fmt.Fprintf(&b, "capabilities %s\n", strings.Join(c, " "))
