@@ -2,6 +2,7 @@ package registrar
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"sync/atomic"
 	"time"
@@ -23,8 +24,9 @@ const (
 // checkpoints knows when the next is due.
 type checkpoints struct {
 	least int64
-	wake  chan struct{} // has room for one
-	done  chan struct{} // closed when the checkpointer has ended
+	wake  chan struct{}     // has room for one
+	asked chan chan<- error // by Checkpoint; each gets one answer
+	done  chan struct{}     // closed when the checkpointer has ended
 
 	size   atomic.Int64 // of the last checkpoint
 	logged atomic.Int64 // point.logged at the last checkpoint; negative for what was replayed
@@ -35,19 +37,45 @@ type checkpoints struct {
 
 func (c *checkpoints) start(found Recovery, least int64) {
 	c.least, c.last = least, found.Checkpoint
-	c.wake, c.done = make(chan struct{}, 1), make(chan struct{})
+	c.wake, c.asked, c.done = make(chan struct{}, 1), make(chan chan<- error), make(chan struct{})
 	c.size.Store(found.CheckpointBytes)
 	c.logged.Store(found.CheckpointBytes - found.Bytes)
 }
 
 // due wakes the checkpointer if the log has outgrown the last checkpoint.
 func (c *checkpoints) due(logged int64) {
-	if logged-c.logged.Load() < max(c.least, c.size.Load()) {
+	if !c.isDue(logged) {
 		return
 	}
 	select {
 	case c.wake <- struct{}{}:
 	default:
+	}
+}
+
+func (c *checkpoints) isDue(logged int64) bool {
+	return logged-c.logged.Load() >= max(c.least, c.size.Load())
+}
+
+// Checkpoint writes a checkpoint of what is visible now, at the leisure of
+// those that the engine writes by itself, and waits for it: a later opening
+// reads that and no more of the log. There is seldom a need; Close writes one
+// too where it is worth it. An error harms nothing, and is the store's, or
+// [ErrClosed]. If ctx ends first, the checkpoint goes on.
+func (r *Registrar) Checkpoint(ctx context.Context) error {
+	answer := make(chan error, 1)
+	select {
+	case r.checkpoints.asked <- answer:
+	case <-r.lifetime.Done():
+		return ErrClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
@@ -57,7 +85,11 @@ func (r *Registrar) checkpointing() {
 	for {
 		select {
 		case <-r.checkpoints.wake:
-			r.checkpoint(r.lifetime, pace)
+			if r.checkpoints.isDue(r.current.Load().logged) {
+				r.checkpoint(r.lifetime, pace)
+			}
+		case answer := <-r.checkpoints.asked:
+			answer <- r.checkpoint(r.lifetime, pace)
 		case <-r.lifetime.Done():
 			return
 		}
@@ -67,35 +99,55 @@ func (r *Registrar) checkpointing() {
 // checkpoint writes one from the current registry, which is immutable: the
 // writer is not held up. A failure is not the engine's end, since every record
 // is still there; it is tried again once the log has grown as much again.
-func (r *Registrar) checkpoint(ctx context.Context, pace time.Duration) {
+func (r *Registrar) checkpoint(ctx context.Context, pace time.Duration) error {
 	c, cur, start := &r.checkpoints, r.current.Load(), time.Now()
-	if cur.logged-c.logged.Load() < min(c.least, closeBytes) {
-		return // woken twice for one
+	if cur.mark.Seq == c.last.Seq {
+		return nil
 	}
 	size := int64(0)
-	err := r.store.Compact(ctx, cur.mark, cur.paced(ctx, pace, &size), c.last.Seq)
+	chunks := r.paced(ctx, cur, pace, &size)
+	err := r.store.Compact(ctx, cur.mark, chunks, r.keepAfter(ctx, cur))
 	if ctx.Err() != nil && err != nil {
-		return // Close came; it decides anew
+		return ErrClosed // it decides anew
 	}
 	c.logged.Store(cur.logged)
 	if err != nil {
 		r.stats.checkpoint(false)
 		r.options.Logger.Warn("checkpoint not written; the log grows until one is", "seq", cur.mark.Seq, "err", err)
-		return
+		return fmt.Errorf("write checkpoint: %w", err)
 	}
 	c.size.Store(size)
 	c.last = cur.mark
+	r.retention.checkpoints += size
 	r.stats.checkpoint(true)
 	r.options.Logger.Info("checkpoint written", "seq", cur.mark.Seq, "revision", cur.mark.Revision, "bytes", size, "took", time.Since(start))
+	return nil
 }
 
-// paced yields the chunks of the registry with a rest after each, until ctx
-// ends: then without, so that a store that goes on is soon done.
-func (p *point) paced(ctx context.Context, pace time.Duration, size *int64) iter.Seq[[]byte] {
+// chunks is the registry at a point, then the requests that were decided by
+// then.
+func (r *Registrar) chunks(p *point) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for chunk := range p.registry.Chunks(chunkBytes) {
+			if !yield(chunk) {
+				return
+			}
+		}
+		for chunk := range encodeRequests(r.requests.upTo(p.mark.Seq), chunkBytes) {
+			if !yield(chunk) {
+				return
+			}
+		}
+	}
+}
+
+// paced yields the chunks with a rest after each, until ctx ends: then without,
+// so that a store that goes on is soon done.
+func (r *Registrar) paced(ctx context.Context, p *point, pace time.Duration, size *int64) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		timer := time.NewTimer(pace)
 		defer timer.Stop()
-		for chunk := range p.registry.Chunks(chunkBytes) {
+		for chunk := range r.chunks(p) {
 			*size += int64(len(chunk))
 			if !yield(chunk) {
 				return
@@ -115,6 +167,6 @@ func (p *point) paced(ctx context.Context, pace time.Duration, size *int64) iter
 func (r *Registrar) lastCheckpoint() {
 	c := &r.checkpoints
 	if r.current.Load().logged-c.logged.Load() > max(closeBytes, c.size.Load()/8) {
-		r.checkpoint(context.Background(), 0)
+		_ = r.checkpoint(context.Background(), 0) // logged; every record is there
 	}
 }

@@ -2,11 +2,12 @@ package registrar
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
-	"github.com/eaba02dc/registrar/ops"
 	"github.com/eaba02dc/registrar/registrar/store"
 	"github.com/eaba02dc/registrar/registry"
 )
@@ -16,7 +17,7 @@ import (
 type batch struct {
 	pending []*Pending
 	next    point // what is so once the batch is durable
-	// wait waits for the disk; nil for a batch that changed nothing, which is
+	// wait waits for the disk; nil for a batch that has nothing to tell, which is
 	// answered once those before it are.
 	wait  func() error
 	bytes int
@@ -39,6 +40,12 @@ type point struct {
 // and its share of the copied nodes of the registry.
 func (r *Registrar) write(first *batch) {
 	defer close(r.inFlight)
+	returned := false
+	defer func() {
+		if !returned {
+			r.deserted()
+		}
+	}()
 	if err := r.append(first); err != nil {
 		r.fail(fmt.Errorf("begin epoch %d: %w", first.next.mark.Epoch, err))
 	} else {
@@ -48,12 +55,31 @@ func (r *Registrar) write(first *batch) {
 	for {
 		taken, open := r.queue.take(spare[:0])
 		if !open {
+			returned = true
 			return
 		}
+		r.taken = taken
 		for rest := taken; len(rest) > 0; {
 			rest = r.commit(rest)
 		}
 		spare = taken
+	}
+}
+
+// deserted answers everybody after an operation has ended the writer's
+// goroutine with runtime.Goexit, which nothing can stop. Nobody is left to
+// decide, so that is a failure of the engine.
+func (r *Registrar) deserted() {
+	cause := errors.New("an operation ended the goroutine that decided it (runtime.Goexit)")
+	r.fail(cause)
+	r.batch.abandon(notApplied(cause), cause)
+	r.refuse(slices.DeleteFunc(r.taken, func(p *Pending) bool { return p == nil }), cause)
+	for {
+		taken, open := r.queue.take(nil)
+		if !open {
+			return
+		}
+		r.refuse(taken, cause)
 	}
 }
 
@@ -67,7 +93,7 @@ func (r *Registrar) commit(waiting []*Pending) (rest []*Pending) {
 	b, rest := r.decide(waiting)
 	if err := r.append(b); err != nil {
 		r.fail(err)
-		b.answer(notApplied(err), notApplied(err))
+		b.abandon(notApplied(err), err)
 		return rest
 	}
 	if len(b.pending) > 0 {
@@ -81,13 +107,14 @@ func (r *Registrar) commit(waiting []*Pending) (rest []*Pending) {
 func (r *Registrar) decide(waiting []*Pending) (b *batch, rest []*Pending) {
 	start := time.Now()
 	b = &batch{pending: make([]*Pending, 0, min(len(waiting), r.options.MaxBatch)), next: r.decided}
+	r.batch = b
 	d := r.draft
 	d.Reset(r.decided.registry)
 	r.record.reset()
 	n, bytes := 0, int64(0)
 	full := func() bool {
 		return len(b.pending) == r.options.MaxBatch ||
-			d.Changes() > 0 && len(d.Rows())+r.record.len() >= r.options.MaxBatchBytes
+			r.record.n > 0 && len(d.Rows())+r.record.len() >= r.options.MaxBatchBytes
 	}
 	for ; n < len(waiting) && !full(); n++ {
 		if n%readAhead == 0 {
@@ -97,12 +124,12 @@ func (r *Registrar) decide(waiting []*Pending) (b *batch, rest []*Pending) {
 		waiting[n] = nil
 		bytes += p.size
 		if p.take(aBatch) { // else its caller stopped waiting
-			r.try(p)
 			b.pending = append(b.pending, p)
+			r.try(p)
 		}
 	}
 	r.queue.decided(n, bytes)
-	if d.Changes() > 0 {
+	if r.record.n > 0 {
 		b.next.registry = d.Freeze()
 	}
 	if len(b.pending) > 0 {
@@ -119,8 +146,8 @@ const readAhead = 64
 func (r *Registrar) readAhead(coming []*Pending) {
 	r.ids = r.ids[:0]
 	for _, p := range coming {
-		if t, ok := p.op.(ops.Targeted); ok {
-			r.ids = append(r.ids, t.Target())
+		if p.about != "" {
+			r.ids = append(r.ids, p.about)
 		}
 	}
 	r.draft.Expect(r.ids)
@@ -128,10 +155,19 @@ func (r *Registrar) readAhead(coming []*Pending) {
 
 // maxOperation is the most bytes that the changes of one operation may take: a
 // batch that was not full before it still fits into a record.
-const maxOperation = store.MaxData / 2
+const maxOperation = store.MaxData/2 - recordHead
+
+// recordHead is room for the head of a record and for what it tells of one
+// operation beside its rows: provenance and refusal.
+const recordHead = 8 << 10
 
 // try decides one operation.
 func (r *Registrar) try(p *Pending) {
+	id := p.requestID()
+	if a, known := r.requests.find(id); known {
+		p.result, p.err, p.repeated = a.result(), a.err, true
+		return
+	}
 	before := r.draft.Changes()
 	p.result.Changed, p.err = r.draft.Try(func(d *registry.Draft) error {
 		start := len(d.Rows())
@@ -144,12 +180,28 @@ func (r *Registrar) try(p *Pending) {
 		return nil
 	})
 	p.result.Revision = r.draft.Revision()
-	if p.result.Changed {
-		r.record.operation(r.draft.Changes()-before, p.by)
+	if p.result.Changed || id != "" {
+		r.tell(p, r.draft.Changes()-before, id)
 	}
 }
 
-// append hands what the batch changed to the store, as the next record.
+// tell puts an operation into the record, and remembers its answer if it is a
+// request with an ID.
+func (r *Registrar) tell(p *Pending, rows int, id string) {
+	o := told{rows: uint64(rows), refusal: newRefusal(p.err)}
+	if p.by != nil {
+		o.by = *p.by
+	}
+	r.record.operation(o)
+	if id != "" {
+		r.requests.add(&answer{
+			id: id, seq: r.decided.mark.Seq + 1, revision: p.result.Revision, changed: p.result.Changed,
+			refusal: o.refusal, err: o.refusal.err(),
+		})
+	}
+}
+
+// append hands what the batch has to tell to the store, as the next record.
 func (r *Registrar) append(b *batch) error {
 	if b.next.registry == r.decided.registry {
 		return nil
@@ -184,22 +236,26 @@ func (r *Registrar) publish() {
 			err = fmt.Errorf("make record %d durable: %w", b.next.mark.Seq, err)
 			r.fail(err)
 			broken = cmp.Or(broken, err)
-			b.answer(outcome(err), notApplied(err))
+			b.abandon(outcome(err), err)
 			continue
 		}
 		if broken != nil {
-			b.answer(unknown(broken), notApplied(broken))
+			b.abandon(unknown(broken), broken)
 			continue
 		}
 		b.stage.synced = time.Since(start)
 		if b.wait != nil {
 			r.current.Store(&b.next)
+			r.requests.settle(b.next.mark.Seq)
+			r.bell.ring()
 		}
 		if len(b.pending) == 0 {
 			continue // the first of the epoch
 		}
 		r.stats.committed(b) // before the answers, so that who has one finds it counted
-		b.answer(nil, nil)
+		for _, p := range b.pending {
+			p.end(p.result, p.err)
+		}
 		b.stage.answered = time.Since(start) - b.stage.synced
 		r.stats.answered(b)
 		r.logBatch(b)
@@ -214,18 +270,19 @@ func (b *batch) await() error {
 	return b.wait()
 }
 
-// answer ends the operations of the batch. If it did not become durable, those
-// that were accepted end with lost. Those that were refused end with refused
-// instead of their reason, since the reason may rest on what was lost.
-func (b *batch) answer(lost, refused error) {
+// abandon ends the operations of a batch that did not become durable, for this
+// cause: those that were accepted with lost. Those that were refused do not end
+// with their reason, since that may rest on what was lost. What the first
+// sending of a repeated request did is not known either.
+func (b *batch) abandon(lost, cause error) {
 	for _, p := range b.pending {
 		switch {
-		case p.err == nil && lost != nil:
+		case p.repeated:
+			p.end(Result{}, unknown(cause))
+		case p.err == nil:
 			p.end(Result{}, lost)
-		case p.err != nil && refused != nil:
-			p.end(Result{}, refused)
 		default:
-			p.end(p.result, p.err)
+			p.end(Result{}, notApplied(cause))
 		}
 	}
 }

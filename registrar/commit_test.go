@@ -427,3 +427,50 @@ func TestCloseAnswersWhatItTookAndRefusesTheRest(t *testing.T) {
 		}
 	})
 }
+
+// fill is an operation whose rows take almost this many bytes.
+func fill(name string, size int) does {
+	return func(d *registry.Draft) error {
+		end := len(d.Rows()) + size - 500
+		for i := 0; len(d.Rows()) < end; i++ {
+			a := registry.Agent{ID: registry.AgentID(fmt.Sprint(name, i)), Payload: make([]byte, min(1<<19, end-len(d.Rows())))}
+			if err := d.PutAgent(a, registry.Status{State: registry.Admitted}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// TestTwoOperationsOfTheLargestSizeFitIntoARecord: what is told beside their
+// rows must not make the record larger than a store takes.
+func TestTwoOperationsOfTheLargestSizeFitIntoARecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 32<<20 - 8<<10
+		g := &gate{Store: store.NewMemory()}
+		r := open(t, g, registrar.Options{MaxBatchBytes: most})
+		block := make(chan struct{})
+		all := []*registrar.Pending{submit(t, r, does(func(*registry.Draft) error { <-block; return nil }))}
+		synctest.Wait() // the writer waits: what follows is one batch
+		long := strings.Repeat("r", 4096)
+		for i, name := range []string{"a", "b"} { // the first does not end the batch
+			all = append(all, submit(t, r, registrar.Request{
+				Operation: fill(name, most-6000*(1-i)), ID: strings.Repeat(name, 128), Principal: long[:255], Reason: long,
+			}))
+		}
+		close(block)
+		for i, p := range all {
+			if _, err := p.Wait(t.Context()); err != nil {
+				t.Errorf("operation %d ended with %v", i, err)
+			}
+		}
+		largest := 0
+		for _, rec := range g.records {
+			largest = max(largest, len(rec.Data))
+		}
+		if largest > store.MaxData || largest < 2*most-15000 {
+			t.Errorf("the largest record has %d bytes, a store takes %d", largest, store.MaxData)
+		}
+		r.Close()
+	})
+}

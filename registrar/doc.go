@@ -22,6 +22,14 @@
 //   - [ErrUnknown]: the store failed, or the caller stopped waiting, when the
 //     operation was already in a batch.
 //
+// A caller that is left with the last sends its operation again as a [Request]
+// with an ID: of all with one ID the first is decided, and the others get its
+// answer, also after a crash.
+//
+// Records stay readable for a while after a checkpoint has made them
+// dispensable. [Log] tells what each operation changed, when, by whom and why;
+// [LoadAt] builds the registry as it was; [Registrar.Watch] follows it.
+//
 // The first failure of the store ends the engine: everything later is refused
 // with [ErrFailed] until the store is opened afresh. Readers go on with the
 // last durable snapshot.

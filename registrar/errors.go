@@ -9,7 +9,9 @@ import (
 
 // How an operation can end without an answer of its own; test with [errors.Is].
 var (
-	// ErrNotApplied says that the operation was surely not applied. Each of
+	// ErrNotApplied says that the operation was surely not applied by this
+	// call; what became of an earlier request with its ID is another question
+	// ([Registrar.Outcome]). Each of
 	// the next three errors, and the end of a context before a batch took the
 	// operation, comes with it.
 	ErrNotApplied = errors.New("operation was not applied")

@@ -26,12 +26,28 @@ type Options struct {
 	// roughly; 0 means 256 MiB.
 	MaxQueueBytes int64
 	// InFlight is how many records may be on their way to the disk while the
-	// next is decided; 0 means 4. More does not help: the disk is one.
+	// next is decided; 0 means 4, and 1024 is the most. More than a few do not
+	// help: the disk is one.
 	InFlight int
 	// CheckpointBytes is the least the log must have grown since the last
 	// checkpoint before the next is written; 0 means 2 MiB. It must also have
 	// outgrown that checkpoint. Less means a faster recovery and more writing.
 	CheckpointBytes int64
+	// HistoryRecords, HistoryBytes and HistoryAge say how much of the log stays
+	// readable ([Log], [LoadAt], [Registrar.Watch]): records are let go once
+	// newer ones amount to any of the three; 0 means 131,072 records, 256 MiB
+	// and 7 days. HistoryBytes counts the checkpoints between them too. It
+	// happens when a checkpoint is written, and never costs what the newest two
+	// need; so it may be more by what lies between two checkpoints. Age is told
+	// by the monotonic clock, and what was found by Open counts from there: a
+	// wall clock that is wrong lets go of nothing.
+	HistoryRecords uint64
+	HistoryBytes   int64
+	HistoryAge     time.Duration
+	// MaxRequests is how many of the latest requests with an ID are remembered
+	// ([Request]); 0 means 65,536. Each takes its ID and about 200 bytes, and
+	// up to 512 more if it was refused.
+	MaxRequests int
 	// Master, if not nil, is written down as who leads, in the one record
 	// that every opening writes. Tools leave it nil.
 	Master *registry.Master
@@ -42,6 +58,8 @@ type Options struct {
 	Now func() time.Time
 }
 
+const maxInFlight = 1024
+
 func (o Options) validate() error {
 	for _, f := range [...]struct {
 		name  string
@@ -49,10 +67,14 @@ func (o Options) validate() error {
 	}{
 		{"MaxBatch", int64(o.MaxBatch)}, {"MaxBatchBytes", int64(o.MaxBatchBytes)}, {"MaxQueue", int64(o.MaxQueue)},
 		{"MaxQueueBytes", o.MaxQueueBytes}, {"InFlight", int64(o.InFlight)}, {"CheckpointBytes", o.CheckpointBytes},
+		{"HistoryBytes", o.HistoryBytes}, {"HistoryAge", int64(o.HistoryAge)}, {"MaxRequests", int64(o.MaxRequests)},
 	} {
 		if f.value < 0 {
 			return &registry.FieldError{Field: "options." + f.name, Reason: fmt.Sprintf("%d is negative; 0 means the default", f.value)}
 		}
+	}
+	if o.InFlight > maxInFlight {
+		return &registry.FieldError{Field: "options.InFlight", Reason: fmt.Sprintf("%d is above %d", o.InFlight, maxInFlight)}
 	}
 	if o.MaxBatchBytes > maxOperation {
 		return &registry.FieldError{Field: "options.MaxBatchBytes", Reason: fmt.Sprintf("%d is above %d", o.MaxBatchBytes, maxOperation)}
@@ -67,6 +89,10 @@ func (o Options) withDefaults() Options {
 	o.MaxQueueBytes = cmp.Or(o.MaxQueueBytes, 256<<20)
 	o.InFlight = cmp.Or(o.InFlight, 4)
 	o.CheckpointBytes = cmp.Or(o.CheckpointBytes, 2<<20)
+	o.HistoryRecords = cmp.Or(o.HistoryRecords, 1<<17)
+	o.HistoryBytes = cmp.Or(o.HistoryBytes, 256<<20)
+	o.HistoryAge = cmp.Or(o.HistoryAge, 7*24*time.Hour)
+	o.MaxRequests = cmp.Or(o.MaxRequests, 1<<16)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Now == nil {
 		o.Now = time.Now

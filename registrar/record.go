@@ -2,6 +2,7 @@ package registrar
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"time"
 
@@ -23,11 +24,11 @@ import (
 // grew by one. If it has provenance, it is an array instead, with empty values
 // at the end left out:
 //
-//	[rows, request ID, principal, reason]
+//	[rows, request ID, principal, reason, refusal, why]
 //
-// Two things are reserved: read, and passed over, but not written by this
-// version. An operation with 0 rows changed nothing, and is told of for its
-// request ID. A fifth value says why it was refused.
+// One that changed nothing has 0 rows, and is told of only if it has a request
+// ID. If it was refused, refusal is the text of that, and why the number of its
+// reason (requests.go).
 //
 // | format | since | change   | read by |
 // |--------|-------|----------|---------|
@@ -62,22 +63,26 @@ func (w *recordWriter) reset() {
 // len is how many bytes the operations take so far.
 func (w *recordWriter) len() int { return len(w.ops.Bytes) }
 
-// operation adds one that changed this many rows.
-func (w *recordWriter) operation(rows int, by *provenance) {
+// operation adds one.
+func (w *recordWriter) operation(o told) {
 	w.n++
-	if by == nil {
-		w.ops.Uint(uint64(rows))
+	if o.by == (provenance{}) {
+		w.ops.Uint(o.rows)
 		return
 	}
-	n := 4
-	for fields := [...]string{by.requestID, by.principal, by.reason}; n > 1 && fields[n-2] == ""; n-- {
+	texts := [...]string{o.by.requestID, o.by.principal, o.by.reason, o.refusal.text}
+	n := len(texts) + 2
+	if o.refusal.why == 0 {
+		for n--; texts[n-2] == ""; n-- {
+		}
 	}
 	w.ops.Array(n)
-	w.ops.Uint(uint64(rows))
-	for i, s := range [...]string{by.requestID, by.principal, by.reason} {
-		if i < n-1 {
-			w.ops.Str(s)
-		}
+	w.ops.Uint(o.rows)
+	for _, s := range texts[:min(n-1, len(texts))] {
+		w.ops.Str(s)
+	}
+	if o.refusal.why != 0 {
+		w.ops.Uint(o.refusal.why)
 	}
 }
 
@@ -95,11 +100,22 @@ func (w *recordWriter) finish(history store.HistoryID, epoch uint64, stamp time.
 	return b.Bytes
 }
 
-// record is the data of a record, decoded. Rows is a view.
+// told is an operation as a record tells of it.
+type told struct {
+	rows    uint64
+	by      provenance
+	refusal refusal
+}
+
+// record is the data of a record, decoded. Its bytes are views.
 type record struct {
 	history store.HistoryID
 	epoch   uint64
+	stamp   time.Time
 	changed uint64 // operations that changed something
+	named   bool   // an operation has a request ID
+	n       int
+	ops     []byte // the n operations, which were read once without an error
 	rows    []byte
 }
 
@@ -111,7 +127,7 @@ const maxOperations = math.MaxInt32
 func parseRecord(r *pack.Reader, data []byte) (rec record, err error) {
 	r.Reset(data)
 	if v := r.Uint(math.MaxUint32); r.Err() == nil && v != recordVersion {
-		return rec, fmt.Errorf("record format %d: %w", v, registry.ErrVersion)
+		return rec, versionError("record", v)
 	}
 	if h := r.Bin(); len(h) == len(rec.history) {
 		rec.history = store.HistoryID(h)
@@ -119,31 +135,81 @@ func parseRecord(r *pack.Reader, data []byte) (rec record, err error) {
 		r.Fail("a history of %d bytes", len(h))
 	}
 	rec.epoch = r.Uint(math.MaxUint64)
-	r.Int() // the stamp is for people
-	for range r.Array(maxOperations) {
-		if parseOperation(r) > 0 {
-			rec.changed++
-		}
+	rec.stamp = time.Unix(0, r.Int())
+	rec.n = r.Array(maxOperations)
+	at := r.Pos()
+	for range rec.n {
+		rows, id := passOperation(r)
 		if r.Err() != nil {
 			break
 		}
+		if rows > 0 {
+			rec.changed++
+		}
+		rec.named = rec.named || id
 	}
+	rec.ops = r.Span(at, r.Pos())
 	rec.rows = r.Bin()
 	return rec, r.End()
 }
 
-// parseOperation returns the number of rows.
-func parseOperation(r *pack.Reader) uint64 {
-	if r.IsUint() {
-		return r.Uint(maxOperations)
+func versionError(what string, v uint64) error {
+	if v == 0 {
+		return fmt.Errorf("%s format 0, which there never was", what)
 	}
-	n := r.Array(5)
+	return fmt.Errorf("%s format %d: %w", what, v, registry.ErrVersion)
+}
+
+// passOperation returns the number of rows and whether there is a request ID.
+// It makes no copy of anything, for recovery reads every operation.
+func passOperation(r *pack.Reader) (rows uint64, named bool) {
+	if r.IsUint() {
+		return r.Uint(maxOperations), false
+	}
+	n := r.Array(6)
 	if n == 0 {
 		r.Fail("an operation without the number of its rows")
 	}
-	rows := r.Uint(maxOperations)
-	for range n - 1 {
-		r.Str()
+	rows = r.Uint(maxOperations)
+	for i := range min(n-1, 4) {
+		text := r.Str()
+		named = named || i == 0 && len(text) > 0
+		if i == 3 && rows > 0 {
+			r.Fail("a refused operation that has rows")
+		}
 	}
-	return rows
+	if n == 6 {
+		r.Uint(math.MaxUint32)
+	}
+	return rows, named
+}
+
+// operations yields what the record tells of, in order.
+func (rec *record) operations() iter.Seq[told] {
+	return func(yield func(told) bool) {
+		var r pack.Reader
+		r.Reset(rec.ops)
+		for range rec.n {
+			if !yield(parseOperation(&r)) {
+				return
+			}
+		}
+	}
+}
+
+func parseOperation(r *pack.Reader) (o told) {
+	if r.IsUint() {
+		o.rows = r.Uint(maxOperations)
+		return o
+	}
+	n := r.Array(6)
+	o.rows = r.Uint(maxOperations)
+	texts := [...]*string{&o.by.requestID, &o.by.principal, &o.by.reason, &o.refusal.text}
+	for _, s := range texts[:min(n-1, len(texts))] {
+		*s = r.Text()
+	}
+	if n == 6 {
+		o.refusal.why = r.Uint(math.MaxUint32)
+	}
+	return o
 }

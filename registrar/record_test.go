@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,49 +29,45 @@ func TestRecordIsReadAsItWasWritten(t *testing.T) {
 	w := newRecordWriter()
 	for range 2 { // the second time with the buffers of the first
 		w.reset()
-		w.operation(1, nil)
-		w.operation(300, &provenance{})
-		w.operation(2, &provenance{requestID: "r"})
-		w.operation(2, &provenance{reason: "new rack"})
-		w.operation(0, &provenance{"r", "operator@example.com", "größer"})
+		want := []told{
+			{rows: 1},
+			{rows: 2, by: provenance{requestID: "r"}},
+			{rows: 300, by: provenance{reason: "new rack"}},
+			{rows: 0, by: provenance{"r", "operator@example.com", "größer"}},
+			{by: provenance{requestID: "s"}, refusal: refusal{"no", 0}},
+			{by: provenance{"t", "p", "x"}, refusal: refusal{"agent is gone", 3}},
+		}
+		for _, o := range want {
+			w.operation(o)
+		}
 		got, err := parseRecord(new(pack.Reader), w.finish(ours, math.MaxUint64, decided, []byte("rows")))
-		if err != nil || got.history != ours || got.epoch != math.MaxUint64 || got.changed != 4 || string(got.rows) != "rows" {
+		if err != nil || got.history != ours || got.epoch != math.MaxUint64 || !got.stamp.Equal(decided) ||
+			got.changed != 3 || !got.named || string(got.rows) != "rows" {
 			t.Errorf("record is %+v, %v", got, err)
+		}
+		if ops := slices.Collect(got.operations()); !slices.Equal(ops, want) {
+			t.Errorf("it tells of %+v, want %+v", ops, want)
 		}
 	}
 }
 
 func TestEmptyValuesAtTheEndOfAnOperationAreLeftOut(t *testing.T) {
 	for name, c := range map[string]struct {
-		by   *provenance
+		o    told
 		want []byte
 	}{
-		"nobody":     {nil, []byte{1}},
-		"nothing":    {&provenance{}, []byte{0x91, 1}},
-		"request ID": {&provenance{requestID: "r"}, []byte{0x92, 1, 0xa1, 'r'}},
-		"principal":  {&provenance{principal: "p"}, []byte{0x93, 1, 0xa0, 0xa1, 'p'}},
-		"reason":     {&provenance{reason: "x"}, []byte{0x94, 1, 0xa0, 0xa0, 0xa1, 'x'}},
+		"nobody":     {told{rows: 1}, []byte{1}},
+		"request ID": {told{rows: 1, by: provenance{requestID: "r"}}, []byte{0x92, 1, 0xa1, 'r'}},
+		"principal":  {told{rows: 1, by: provenance{principal: "p"}}, []byte{0x93, 1, 0xa0, 0xa1, 'p'}},
+		"reason":     {told{rows: 1, by: provenance{reason: "x"}}, []byte{0x94, 1, 0xa0, 0xa0, 0xa1, 'x'}},
+		"refused": {told{by: provenance{requestID: "r"}, refusal: refusal{"no", 0}},
+			[]byte{0x95, 0, 0xa1, 'r', 0xa0, 0xa0, 0xa2, 'n', 'o'}},
+		"for a reason": {told{by: provenance{requestID: "r"}, refusal: refusal{"no", 1}},
+			[]byte{0x96, 0, 0xa1, 'r', 0xa0, 0xa0, 0xa2, 'n', 'o', 1}},
 	} {
 		w := newRecordWriter()
-		if w.operation(1, c.by); !bytes.Equal(w.ops.Bytes, c.want) {
+		if w.operation(c.o); !bytes.Equal(w.ops.Bytes, c.want) {
 			t.Errorf("%s: operation is %x, want %x", name, w.ops.Bytes, c.want)
-		}
-	}
-}
-
-func TestReservedPartsOfARecordArePassedOver(t *testing.T) {
-	for name, c := range map[string]struct {
-		operation []byte
-		changed   uint64
-	}{
-		"no rows":            {[]byte{0}, 0},
-		"no rows, by whom":   {[]byte{0x92, 0, 0xa1, 'r'}, 0},
-		"why it is refused":  {[]byte{0x95, 0, 0xa1, 'r', 0xa0, 0xa0, 0xa2, 'n', 'o'}, 0},
-		"a row all the same": {[]byte{0x95, 1, 0xa1, 'r', 0xa0, 0xa0, 0xa2, 'n', 'o'}, 1},
-	} {
-		got, err := parseRecord(new(pack.Reader), recordOf(c.operation, []byte("rows")))
-		if err != nil || got.changed != c.changed || string(got.rows) != "rows" {
-			t.Errorf("%s: record is %+v, %v; want %d operations that changed something", name, got, err, c.changed)
 		}
 	}
 }
@@ -88,7 +85,8 @@ func TestBrokenRecordIsRefused(t *testing.T) {
 		"history 4 GiB long":    {[]byte{1, 0xc6, 0xff, 0xff, 0xff, 0xff}, "at byte 6: 4294967295 bytes announced, 0 left"},
 		"4 Gi operations":       {append(whole[:start-1:start-1], 0xdd, 0xff, 0xff, 0xff, 0xff), "at byte 34: an array of 4294967295 items is too long here"},
 		"an empty operation":    {recordOf([]byte{0x90, 1}, nil), "at byte 31: an operation without the number of its rows"},
-		"an operation too long": {recordOf([]byte{0x96, 1, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0}, nil), "at byte 31: an array of 6 items is too long here"},
+		"an operation too long": {recordOf([]byte{0x97, 1, 0xa0, 0xa0, 0xa0, 0xa0, 0, 0}, nil), "at byte 31: an array of 7 items is too long here"},
+		"refused, and has rows": {recordOf([]byte{0x95, 1, 0xa1, 'r', 0xa0, 0xa0, 0xa2, 'n', 'o'}, nil), "at byte 39: a refused operation that has rows"},
 		"a principal of bytes":  {recordOf([]byte{0x93, 1, 0xa0, 0xc4, 0}, nil), "at byte 33: want a string, have code 0xc4"},
 		"trailing bytes":        {append(whole[:len(whole):len(whole)], 0), "at byte 33: 1 bytes too many"},
 	} {
@@ -103,8 +101,8 @@ func TestBrokenRecordIsRefused(t *testing.T) {
 // operations are counted than they have bytes.
 func FuzzParseRecord(f *testing.F) {
 	w := newRecordWriter()
-	w.operation(1, nil)
-	w.operation(300, &provenance{"r", "operator@example.com", "new rack"})
+	w.operation(told{rows: 1})
+	w.operation(told{rows: 300, by: provenance{"r", "operator@example.com", "new rack"}})
 	f.Add(bytes.Clone(w.finish(ours, 7, decided, []byte("rows"))))
 	f.Add(recordOf([]byte{0x95, 0, 0xa1, 'r', 0xa0, 0xa0, 0xa2, 'n', 'o'}, nil))
 	f.Add(recordOf([]byte{0x90, 1}, nil))
@@ -128,6 +126,13 @@ func FuzzParseRecord(f *testing.F) {
 		}
 		if rec.changed > uint64(len(data)) {
 			t.Errorf("%d operations in %d bytes", rec.changed, len(data))
+		}
+		n := 0
+		for range rec.operations() {
+			n++
+		}
+		if n != rec.n {
+			t.Errorf("it tells of %d operations, and has %d", n, rec.n)
 		}
 		again, err := parseRecord(&r, data)
 		if err != nil || again.changed != rec.changed || again.epoch != rec.epoch || again.history != rec.history {

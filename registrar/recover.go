@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/eaba02dc/registrar/internal/pack"
@@ -33,12 +34,66 @@ type Recovery struct {
 // [*registry.CorruptError] of a row of the checkpoint, [registry.ErrVersion], or
 // the end of ctx.
 func Load(ctx context.Context, s store.Store) (*registry.Registry, Recovery, error) {
+	l := newLoader(s, math.MaxUint64, newRequests(Options{}.withDefaults().MaxRequests))
+	return l.load(ctx, s)
+}
+
+// ErrNoRevision says that a registry has not come to a revision yet.
+var ErrNoRevision = errors.New("the registry has not come to it")
+
+// LoadAt reads the registry as it was at a revision, and proves it as [Load]
+// does: Recovery.Mark is the first place that was proved at or after it. Its
+// errors are those of Load, [store.ErrCompacted], or [ErrNoRevision].
+func LoadAt(ctx context.Context, s store.Store, revision uint64) (*registry.Registry, Recovery, error) {
+	l := newLoader(s, revision, newRequests(1))
+	reg, found, err := l.load(ctx, s)
+	if err == nil && reg.Revision() < revision {
+		err = fmt.Errorf("revision %d: %w: its last is %d", revision, ErrNoRevision, reg.Revision())
+	}
+	if err != nil {
+		return nil, found, err
+	}
+	return reg, found, nil
+}
+
+// LoadFromOldest does what [Load] does, but from the oldest checkpoint that is
+// kept, through every record since: a second opinion on what the newest
+// checkpoint holds.
+func LoadFromOldest(ctx context.Context, s store.Store) (*registry.Registry, Recovery, error) {
+	for {
+		oldest := s.Oldest()
+		l := newLoader(s, math.MaxUint64, newRequests(1))
+		l.from = oldest.Revision
+		reg, found, err := l.load(ctx, s)
+		if err == nil || s.Oldest() == oldest { // else it was damaged, and there is another
+			return reg, found, err
+		}
+	}
+}
+
+// loader rebuilds a registry.
+type loader struct {
+	from, to uint64 // revisions: of the checkpoint at most, and the one wanted; or more than there is
+	draft    *registry.Draft
+	reader   pack.Reader
+	requests *requests
+	reached  *registry.Registry // at that revision, once a record went beyond it
+	found    Recovery
+}
+
+func newLoader(s store.Store, to uint64, q *requests) *loader {
+	return &loader{from: to, to: to, draft: registry.New().Draft(), requests: q, found: Recovery{Identity: s.Identity()}}
+}
+
+func (l *loader) load(ctx context.Context, s store.Store) (*registry.Registry, Recovery, error) {
 	start := time.Now()
-	l := loader{draft: registry.New().Draft(), found: Recovery{Identity: s.Identity()}}
 	if err := l.checkpoint(ctx, s); err != nil {
 		return nil, l.found, err
 	}
 	for rec, err := range s.Records(ctx, l.found.Mark.Seq) {
+		if l.draft.Revision() >= l.to {
+			break
+		}
 		if err == nil {
 			err = l.record(rec)
 		}
@@ -47,24 +102,21 @@ func Load(ctx context.Context, s store.Store) (*registry.Registry, Recovery, err
 		}
 	}
 	l.found.Took = time.Since(start)
+	if l.reached != nil {
+		return l.reached, l.found, nil
+	}
 	return l.draft.Freeze(), l.found, nil
 }
 
-type loader struct {
-	draft  *registry.Draft
-	reader pack.Reader
-	found  Recovery
-}
-
 func (l *loader) checkpoint(ctx context.Context, s store.Store) error {
-	mark, chunks, err := s.Checkpoint(ctx)
+	mark, chunks, err := s.Checkpoint(ctx, l.from)
 	if err != nil {
 		return fmt.Errorf("read the checkpoint: %w", err)
 	}
 	l.draft.Reserve(mark.Count)
 	for chunk, err := range chunks {
 		if err == nil {
-			err = l.draft.Redo(chunk, mark.Revision)
+			err = l.chunk(chunk, mark.Revision)
 		}
 		if err != nil {
 			return fmt.Errorf("read the checkpoint at record %d: %w", mark.Seq, err)
@@ -72,7 +124,14 @@ func (l *loader) checkpoint(ctx context.Context, s store.Store) error {
 		l.found.CheckpointBytes += int64(len(chunk))
 	}
 	l.found.Checkpoint, l.found.Bytes = mark, l.found.CheckpointBytes
-	return l.reached("checkpoint", mark)
+	return l.prove("checkpoint", mark)
+}
+
+func (l *loader) chunk(chunk []byte, revision uint64) error {
+	if isRequests(chunk) {
+		return l.requests.decode(chunk)
+	}
+	return l.draft.Redo(chunk, revision)
 }
 
 func (l *loader) record(rec store.Record) error {
@@ -84,29 +143,68 @@ func (l *loader) record(rec store.Record) error {
 	}
 	l.found.Records++
 	l.found.Bytes += int64(len(rec.Data))
-	return l.reached("record", rec.Mark)
+	return l.prove("record", rec.Mark)
 }
 
 func (l *loader) replay(rec store.Record) error {
 	data, err := parseRecord(&l.reader, rec.Data)
+	if err == nil {
+		err = data.follows(l.found.Mark, rec, l.found.Identity)
+	}
 	if err != nil {
 		return err
 	}
-	before := l.found.Mark
-	switch {
-	case data.history != l.found.Identity.History:
-		return fmt.Errorf("it belongs to history %v, the store to %v", data.history, l.found.Identity.History)
-	case data.epoch != rec.Epoch || rec.Epoch < before.Epoch:
-		return fmt.Errorf("of epoch %d in the store, it says epoch %d, after epoch %d", rec.Epoch, data.epoch, before.Epoch)
-	case rec.First != before.Revision+1 || rec.Revision != before.Revision+data.changed:
-		return fmt.Errorf("it has revisions %d to %d for %d operations, after revision %d",
-			rec.First, rec.Revision, data.changed, before.Revision)
+	if data.named {
+		l.requests.replay(rec, data)
+	}
+	if rec.Revision > l.to {
+		return l.redoThrough(data)
 	}
 	return l.draft.Redo(data.rows, rec.Revision)
 }
 
-// reached holds the draft against what the store says it should be at mark.
-func (l *loader) reached(place string, mark store.Mark) error {
+// redoThrough redoes a record that goes beyond the revision wanted: to its end
+// all the same, where it can be proved.
+func (l *loader) redoThrough(data record) error {
+	rows, err := registry.ReadRows(data.rows)
+	if err != nil {
+		return err
+	}
+	for o := range data.operations() {
+		if o.rows == 0 {
+			continue
+		}
+		part, err := rows.Take(o.rows)
+		if err == nil {
+			err = l.draft.Redo(part, l.draft.Revision()+1)
+		}
+		if err != nil {
+			return err
+		}
+		if l.draft.Revision() == l.to {
+			l.reached = l.draft.Freeze()
+		}
+	}
+	return rows.End()
+}
+
+// follows says what is wrong with a record that the store has at rec, behind
+// before.
+func (d *record) follows(before store.Mark, rec store.Record, id store.Identity) error {
+	switch history := id.HistoryAt(rec.Seq); {
+	case d.history != history:
+		return fmt.Errorf("it belongs to history %v, the store has %v there", d.history, history)
+	case d.epoch != rec.Epoch || rec.Epoch < before.Epoch:
+		return fmt.Errorf("of epoch %d in the store, it says epoch %d, after epoch %d", rec.Epoch, d.epoch, before.Epoch)
+	case rec.First != before.Revision+1 || rec.Revision != before.Revision+d.changed:
+		return fmt.Errorf("it has revisions %d to %d for %d operations, after revision %d",
+			rec.First, rec.Revision, d.changed, before.Revision)
+	}
+	return nil
+}
+
+// prove holds the draft against what the store says it should be at mark.
+func (l *loader) prove(place string, mark store.Mark) error {
 	got := mark
 	got.Revision, got.Count, got.Digest = l.draft.Revision(), l.draft.Count(), l.draft.Digest()
 	if got != mark {

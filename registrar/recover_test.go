@@ -201,7 +201,7 @@ func TestEndOfContextEndsRecovery(t *testing.T) {
 func TestCheckpointIsWrittenWhenTheLogOutgrowsTheLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{Store: store.NewMemory()}
-		r := open(t, g, registrar.Options{CheckpointBytes: 1})
+		r := open(t, g, registrar.Options{CheckpointBytes: 1, HistoryRecords: 1})
 		want := []uint64{}
 		for i := range 20 {
 			apply(t, r, admit(fmt.Sprint(i)))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -21,19 +22,24 @@ type Registrar struct {
 	recovery Recovery
 
 	queue    queue
+	requests *requests   // the writer adds to them
 	inFlight chan *batch // from the writer to the publisher
 
 	// Only the writer uses these.
 	draft   *registry.Draft
 	ids     []registry.AgentID // for Expect
 	record  *recordWriter
-	decided point // what the next batch is decided on; may not be durable yet
+	taken   []*Pending // from the queue; nil where a batch has it
+	batch   *batch     // being decided, or decided last
+	decided point      // what the next batch is decided on; may not be durable yet
 
 	current     atomic.Pointer[point] // always durable; only the publisher stores it
 	failed      atomic.Pointer[error] // why the engine stopped; set once
 	stats       statistics
 	checkpoints checkpoints
+	retention   retention
 
+	bell      bell          // rung when current was stored
 	published chan struct{} // closed when the publisher has ended
 	lifetime  context.Context
 	end       context.CancelFunc
@@ -65,7 +71,8 @@ func Open(ctx context.Context, s store.Store, o Options) (*Registrar, error) {
 }
 
 func open(ctx context.Context, s store.Store, o Options) (*Registrar, error) {
-	reg, found, err := Load(ctx, s)
+	answers := newRequests(o.MaxRequests)
+	reg, found, err := newLoader(s, math.MaxUint64, answers).load(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +80,7 @@ func open(ctx context.Context, s store.Store, o Options) (*Registrar, error) {
 		options: o, store: s, opened: time.Now(), recovery: found,
 		queue:    queue{maxOps: o.MaxQueue, maxBytes: o.MaxQueueBytes, wake: make(chan struct{}, 1)},
 		inFlight: make(chan *batch, o.InFlight-1), // and one in the publisher's hands
-		draft:    reg.Draft(), record: newRecordWriter(),
+		draft:    reg.Draft(), record: newRecordWriter(), requests: answers,
 		published: make(chan struct{}), closed: make(chan struct{}),
 	}
 	recovered := point{registry: reg, mark: found.Mark}

@@ -13,10 +13,11 @@ type Stats struct {
 	QueuedBytes      int64
 
 	// Applied, Unchanged and Refused count the operations that were answered
-	// so; together they are all that batches took, but for those of a batch
-	// that failed.
-	Applied, Unchanged, Refused uint64
-	// Batches were answered; Records of them changed something and were
+	// so, and Repeated those that got the answer of an earlier request;
+	// together they are all that batches took, but for those of a batch that
+	// failed.
+	Applied, Unchanged, Refused, Repeated uint64
+	// Batches were answered; Records of them had something to tell and were
 	// written, Bytes long in all.
 	Batches, Records uint64
 	Bytes            uint64
@@ -69,6 +70,8 @@ func (s *statistics) committed(b *batch) {
 	defer s.mu.Unlock()
 	for _, p := range b.pending {
 		switch {
+		case p.repeated:
+			s.Repeated++
 		case p.err != nil:
 			s.Refused++
 		case p.result.Changed:

@@ -18,7 +18,14 @@ import (
 // it changed. Hand it to [Registrar.Apply] like any operation.
 type Request struct {
 	ops.Operation
-	// ID names the request; at most 128 bytes.
+	// ID names the request, at most 128 bytes, so that it can be sent again
+	// when its outcome is not known: of all requests with one ID only the first
+	// is decided, and the others get its answer, also after a crash and
+	// whatever their operation is. [Options.MaxRequests] of the latest are
+	// remembered. What was not taken into a batch ([ErrNotApplied], which is
+	// about this sending alone: an earlier one may have been), or refused by
+	// Submit already, is not. A request with an ID is written down even if it
+	// changes nothing.
 	ID string
 	// Principal says who asks; at most 255 bytes.
 	Principal string
@@ -55,10 +62,12 @@ type Result struct {
 
 // Pending is an operation under way.
 type Pending struct {
-	op   ops.Operation
-	by   *provenance
-	at   time.Duration // when it was submitted, since the registrar was opened
-	size int64
+	op ops.Operation
+	// about is the agent that the operation says it is about.
+	about registry.AgentID
+	by    *provenance
+	at    time.Duration // when it was submitted, since the registrar was opened
+	size  int64
 	// holder decides between a batch and the end of a context: whoever
 	// changes it from nobody has the operation, and ends it.
 	holder atomic.Uint32
@@ -67,6 +76,16 @@ type Pending struct {
 	done   atomic.Pointer[chan struct{}]
 	result Result
 	err    error
+	// repeated says that result and err are those of an earlier request with
+	// the same ID.
+	repeated bool
+}
+
+func (p *Pending) requestID() string {
+	if p.by == nil {
+		return ""
+	}
+	return p.by.requestID
 }
 
 // Who has a pending operation.
@@ -160,14 +179,8 @@ func (r *Registrar) Submit(op ops.Operation) (*Pending, error) {
 	if p.op == nil {
 		return nil, notApplied(errors.New("there is no operation"))
 	}
-	if op, ok := p.op.(ops.Preparer); ok {
-		var err error
-		if p.op, err = op.Prepare(); err != nil {
-			return nil, err
-		}
-	}
-	if s, ok := p.op.(ops.Sized); ok {
-		p.size += int64(s.Size())
+	if err := p.prepare(); err != nil {
+		return nil, err
 	}
 	if err := r.queue.add(p, r.opened); err != nil {
 		return nil, err
@@ -180,9 +193,34 @@ func asRequest(op ops.Operation) (q Request, ok bool) {
 	case Request:
 		return o, true
 	case *Request:
-		return *o, true
+		if o != nil {
+			q = *o
+		}
+		return q, true
 	}
 	return q, false
+}
+
+// prepare asks the operation all that it can say without a draft. Where it
+// panics, as a nil pointer does, that refuses it.
+func (p *Pending) prepare() (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = notApplied(fmt.Errorf("operation panicked: %v", cause))
+		}
+	}()
+	if op, ok := p.op.(ops.Preparer); ok {
+		if p.op, err = op.Prepare(); err != nil {
+			return err
+		}
+	}
+	if s, ok := p.op.(ops.Sized); ok {
+		p.size += int64(s.Size())
+	}
+	if t, ok := p.op.(ops.Targeted); ok {
+		p.about = t.Target()
+	}
+	return nil
 }
 
 // pendingSize is what an operation takes beside what it says of its size.

@@ -12,6 +12,7 @@ import (
 const (
 	SeverityError   = "error"   // something is lost, damaged or inconsistent
 	SeverityWarning = "warning" // nothing is lost, but it should not be so
+	SeverityNote    = "note"    // it is known: a loss that was accepted
 )
 
 // Finding is something wrong in a store.
@@ -24,7 +25,7 @@ type Finding struct {
 
 // Check reads everything the store in dir holds, and reports what is wrong:
 // checksums, gaps, records that do not follow each other, checkpoints that
-// disagree with the records, the witness. It goes on after a finding where it
+// disagree with the records, the witness, losses that were accepted. It goes on after a finding where it
 // can. It never writes. The error is nil unless the check itself could not be
 // made, as in a directory without a store or one in use.
 func Check(ctx context.Context, dir string, o Options, report func(Finding)) error {
@@ -58,6 +59,9 @@ func finding(e *CorruptError) Finding {
 func (l *Log) check(ctx context.Context, report func(Finding)) error {
 	if err := l.checkWitness(report); err != nil {
 		return err
+	}
+	for _, loss := range l.losses {
+		report(Finding{SeverityNote, "store", loss.String()})
 	}
 	for _, p := range l.newestFirst() {
 		if err := l.checkPoint(ctx, p, report); err != nil {
@@ -118,10 +122,17 @@ func (l *Log) checkRecords(ctx context.Context, report func(Finding)) error {
 			return err
 		}
 		report(finding(corrupt))
+		if r.Seq == 0 { // Pebble cannot go on
+			report(finding(&CorruptError{Place: "record", Seq: c.next, Err: errUnread}))
+			c.next = l.durable.Seq + 1
+			break
+		}
 		c = chain{dir: l.dir, next: r.Seq + 1}
 	}
 	return l.checkEnds(c, report)
 }
+
+var errUnread = errors.New("it cannot be read, nor those behind it")
 
 // checkEnds looks for records missing where the checkpoints need them.
 func (l *Log) checkEnds(c chain, report func(Finding)) error {
@@ -134,7 +145,7 @@ func (l *Log) checkEnds(c chain, report func(Finding)) error {
 		}
 	}
 	if l.floor > 0 {
-		report(Finding{SeverityError, fmt.Sprintf("record %d", l.floor), "it and those before it are gone, and no checkpoint covers them"})
+		report(Finding{SeverityError, fmt.Sprintf("record %d", l.floor), errUncovered.Error()})
 	}
 	return nil
 }

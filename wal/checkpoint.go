@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -18,38 +19,126 @@ type point struct {
 	err   error  // what is wrong with it, once that is known
 }
 
-// Checkpoint returns the newest checkpoint that is whole: every chunk of it is
-// read and proved before Checkpoint returns, and read again by the sequence.
-// A damaged one is logged, and the older one offered.
-func (l *Log) Checkpoint(ctx context.Context) (store.Mark, iter.Seq2[[]byte, error], error) {
+// Checkpoint returns the newest checkpoint that covers no revision after
+// atMost and is whole: every chunk of it is read and proved before Checkpoint
+// returns, and read again by the sequence. A damaged one is logged, and the
+// one before it offered. A sequence whose checkpoint Compact lets go of before
+// its end ends with a [*store.CompactedError].
+//
+// When no checkpoint is whole, and the records do not begin with the first, the
+// error is a [*CorruptError].
+func (l *Log) Checkpoint(ctx context.Context, atMost uint64) (store.Mark, iter.Seq2[[]byte, error], error) {
 	none := func(func([]byte, error) bool) {}
 	v, err := l.beginReading()
 	if err != nil {
 		return store.Mark{}, none, fmt.Errorf("read checkpoint: %w", err)
 	}
 	defer l.endReading(v)
+	p, err := l.newestWhole(ctx, v.db, atMost)
+	switch {
+	case err != nil:
+		return store.Mark{}, none, fmt.Errorf("read checkpoint: %w", err)
+	case p.mark.Seq == 0:
+		return store.Mark{}, none, nil
+	}
+	return p.mark, l.chunks(ctx, p.mark.Seq), nil
+}
+
+// newestWhole finds what Checkpoint returns. The point is zero where a reader
+// may begin with the first record instead.
+func (l *Log) newestWhole(ctx context.Context, db *pebble.DB, atMost uint64) (point, error) {
+	var damage error
 	for _, p := range l.newestFirst() {
-		err := l.prove(ctx, v.db, p)
-		if err == nil {
-			return p.mark, l.chunks(ctx, p.mark.Seq), nil
+		if p.mark.Revision > atMost {
+			continue
 		}
-		if !isDamage(err) {
-			return store.Mark{}, none, fmt.Errorf("read checkpoint %d: %w", p.mark.Seq, err)
+		err := l.prove(ctx, db, p)
+		switch {
+		case err == nil:
+			return p, nil
+		case !isDamage(err):
+			return point{}, fmt.Errorf("the one at record %d: %w", p.mark.Seq, err)
+		case !l.holds(p.mark.Seq): // Compact was faster
+			continue
 		}
+		damage = err
 		l.condemn(p.mark.Seq, err)
 		l.log.Error("checkpoint is damaged; taking the one before", "dir", l.dir, "checkpoint", p.mark.Seq, "err", err)
 	}
-	return store.Mark{}, none, nil
+	err := l.reachesBack(atMost)
+	if errors.Is(err, store.ErrCompacted) && damage != nil {
+		return point{}, damage
+	}
+	return point{}, err
+}
+
+// reachesBack is nil if the records begin with the first, so that a revision
+// which no checkpoint covers can be read from them.
+func (l *Log) reachesBack(revision uint64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	oldest, whole := l.oldestLocked()
+	switch {
+	case l.floor == 0:
+		return nil
+	case !whole:
+		return &CorruptError{Dir: l.dir, Place: "record", Seq: l.floor, Err: errUncovered}
+	}
+	return &store.CompactedError{What: fmt.Sprintf("revision %d", revision), Oldest: oldest}
+}
+
+var errUncovered = errors.New("it and those before it are gone, and no checkpoint covers them")
+
+// Oldest is the place before the first record that is kept: that of the oldest
+// checkpoint not known to be damaged. Were there none, only the number would
+// be known of it.
+func (l *Log) Oldest() store.Mark {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	oldest, _ := l.oldestLocked()
+	return oldest
+}
+
+// oldestLocked also says whether one can begin to read there.
+func (l *Log) oldestLocked() (oldest store.Mark, whole bool) {
+	if l.floor == 0 {
+		return store.Mark{}, true
+	}
+	for _, p := range l.points {
+		if p.err == nil && p.mark.Seq >= l.floor {
+			return p.mark, true
+		}
+	}
+	return store.Mark{Seq: l.floor}, false
+}
+
+// Places lists the places of the checkpoints that are kept, oldest first, with
+// their bytes. Nothing is read: one of them may be damaged.
+func (l *Log) Places() []store.Place {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	places := make([]store.Place, 0, len(l.points))
+	for _, p := range l.points {
+		if p.mark.Revision > 0 || p.err == nil { // else its trailer could not be read
+			places = append(places, store.Place{Mark: p.mark, Bytes: int64(p.bytes)})
+		}
+	}
+	return places
 }
 
 func (l *Log) newestFirst() []point {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	points := make([]point, 0, len(l.points))
-	for i := len(l.points) - 1; i >= 0; i-- {
-		points = append(points, l.points[i])
-	}
+	points := slices.Clone(l.points)
+	slices.Reverse(points)
 	return points
+}
+
+// holds reports whether Compact has not let go of a checkpoint.
+func (l *Log) holds(seq uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.points, func(p point) bool { return p.mark.Seq == seq })
 }
 
 // condemn remembers that a checkpoint is damaged: Compact does not count it.
@@ -91,6 +180,9 @@ func (l *Log) chunks(ctx context.Context, seq uint64) iter.Seq2[[]byte, error] {
 		}
 		defer l.endReading(v)
 		for data, err := range l.chunksHeld(ctx, v.db, seq) {
+			if isDamage(err) && !l.holds(seq) {
+				err = &store.CompactedError{What: fmt.Sprintf("the checkpoint at record %d", seq), Oldest: l.Oldest()}
+			}
 			if !yield(data, err) {
 				return
 			}
@@ -184,9 +276,10 @@ func (l *Log) loadPoints() ([]point, error) {
 		if err != nil {
 			return nil, err
 		}
-		points = append([]point{p}, points...)
+		points = append(points, p)
 		ok = it.SeekLT(appendChunkKey(nil, p.mark.Seq, 0))
 	}
+	slices.Reverse(points)
 	return points, damaged(l.dir, it.Error())
 }
 

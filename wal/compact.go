@@ -14,10 +14,11 @@ import (
 	"github.com/eaba02dc/registrar/registrar/store"
 )
 
-// Compact stores a checkpoint and lets go of what it makes dispensable: the
-// checkpoints before the newest two, and records up to keepAfter. Records
-// that the older of the two does not cover stay whatever keepAfter says, so
-// that a damaged checkpoint never costs anything.
+// Compact stores a checkpoint and lets go of what is dispensable then: of the
+// checkpoints before the newest one at or before record keepAfter, and of the
+// records up to it. The newest two checkpoints not known to be damaged stay
+// whatever keepAfter says, and the records after the older one, so that a
+// damaged checkpoint never costs anything; damaged ones go.
 //
 // The chunks go into one table file, beside the log of appends, which is
 // synced and then becomes part of the store in one step. Between two chunks
@@ -166,15 +167,9 @@ func (l *Log) dropDamaged(from uint64) error {
 	return nil
 }
 
-// prune lets go of all but the newest two good checkpoints, and of records.
+// prune lets go of checkpoints and records, as Compact says.
 func (l *Log) prune(keepAfter uint64) error {
-	l.mu.Lock()
-	kept, drop := split(l.points, l.worthKeeping())
-	from, floor := l.floor, l.floor
-	if len(kept) == 2 {
-		floor = max(floor, min(keepAfter, kept[0].mark.Seq))
-	}
-	l.mu.Unlock()
+	drop, from, floor := l.letGo(keepAfter)
 	if len(drop) == 0 && floor == from {
 		return nil
 	}
@@ -189,24 +184,37 @@ func (l *Log) prune(keepAfter uint64) error {
 	if err != nil {
 		return fmt.Errorf("let go of records up to %d: %w", floor, err)
 	}
-	l.mu.Lock()
-	l.points, l.floor = kept, floor
-	l.mu.Unlock()
 	return nil
 }
 
-// worthKeeping picks the newest two checkpoints not known to be damaged.
-func (l *Log) worthKeeping() func(point) bool {
-	good := make([]uint64, 0, len(l.points))
-	for _, p := range l.points {
-		if p.err == nil {
-			good = append(good, p.mark.Seq)
+// letGo takes what is to be deleted out of what can be read, and returns it:
+// checkpoints, and the records after from up to floor. That comes first, for a
+// deletion shows at once, whether or not it becomes durable, and a reader who
+// comes upon it must learn that nothing is damaged.
+func (l *Log) letGo(keepAfter uint64) (drop []point, from, floor uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	base := l.baseLocked(keepAfter)
+	l.points, drop = split(l.points, func(p point) bool { return p.err == nil && p.mark.Seq >= base })
+	from = l.floor
+	l.floor = max(l.floor, base)
+	return drop, from, l.floor
+}
+
+// baseLocked is the checkpoint that is to be the oldest: the newest one at or
+// before both keepAfter and the last but one; 0 if there is none.
+func (l *Log) baseLocked(keepAfter uint64) (base uint64) {
+	good, _ := split(l.points, func(p point) bool { return p.err == nil })
+	if len(good) < 2 {
+		return 0
+	}
+	limit := min(keepAfter, good[len(good)-2].mark.Seq)
+	for _, p := range good {
+		if p.mark.Seq <= limit {
+			base = p.mark.Seq
 		}
 	}
-	if len(good) > 2 {
-		good = good[len(good)-2:]
-	}
-	return func(p point) bool { return p.err == nil && p.mark.Seq >= good[0] }
+	return base
 }
 
 func split(points []point, keep func(point) bool) (kept, drop []point) {
@@ -223,19 +231,7 @@ func split(points []point, keep func(point) bool) (kept, drop []point) {
 // delete applies a batch of deletions, durably. Its failure is one of the
 // log that records go to, so it is the store's.
 func (l *Log) delete(fill func(*pebble.Batch) error) error {
-	err := l.watch.run(func() error {
-		b := l.db.NewBatch()
-		if err := fill(b); err != nil {
-			return err
-		}
-		if err := l.db.ApplyNoSyncWait(b, pebble.Sync); err != nil {
-			return err
-		}
-		if err := b.SyncWait(); err != nil {
-			return err
-		}
-		return b.Close()
-	})
+	err := l.watch.run(func() error { return commit(l.db, fill) })
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.wrote = true

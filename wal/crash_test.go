@@ -111,6 +111,7 @@ func recoverFrom(c *crashAt, w *workload) error {
 		if err != nil {
 			return err
 		}
+		l.AwaitWriting() // what is adopted is then durable
 		w.created.Store(true)
 		last, err := w.verify(l, c.acked, c.covered)
 		if err != nil {
@@ -161,8 +162,11 @@ func TestAMarkerNeverOutlivesTheFileItNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &markerCrash{fs: fs}
-	l, err = wal.Open(testDir, wal.Options{FS: errorfs.Wrap(fs, c), Logger: quiet})
-	if err := errors.Join(err, l.Close()); err != nil {
+	if l, err = wal.Open(testDir, wal.Options{FS: errorfs.Wrap(fs, c), Logger: quiet}); err != nil {
+		t.Fatal(err)
+	}
+	l.AwaitWriting()
+	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if len(c.clones) == 0 {

@@ -36,15 +36,19 @@ func Create(dir string, o Options) (*Log, error) {
 	if err := mayCreate(o.FS, dir); err != nil { // another process may have been faster
 		return nil, errors.Join(err, held.Close())
 	}
-	l := makeLog(dir, o, held, store.HistoryID(uuid.New()))
+	l := makeLog(dir, o, held, newHistory())
 	if err := l.create(); err != nil {
 		return nil, errors.Join(fmt.Errorf("create store %s: %w", dir, err), held.Close())
 	}
 	return l, nil
 }
 
-func makeLog(dir string, o Options, held io.Closer, history store.HistoryID) *Log {
-	l := &Log{dir: dir, o: o, log: o.Logger, lock: held, history: history, pending: map[*pending]struct{}{}, readers: map[*pebble.DB]int{}, writing: make(chan struct{})}
+// newHistory is one that no store has.
+func newHistory() store.HistoryID { return store.HistoryID(uuid.New()) }
+
+// makeLog makes a log of the history that the file STORE names, or will name.
+func makeLog(dir string, o Options, held io.Closer, stored store.HistoryID) *Log {
+	l := &Log{dir: dir, o: o, log: o.Logger, lock: held, stored: stored, history: stored, pending: map[*pending]struct{}{}, readers: map[*pebble.DB]int{}}
 	l.watch = newWatch(dir, o.Logger)
 	l.idle.L = &l.mu
 	return l
@@ -116,10 +120,7 @@ func (l *Log) create() error {
 	if err := l.open(); err != nil {
 		return err
 	}
-	if l.awaitWriting(); l.err != nil {
-		return errors.Join(l.err, l.closePebble())
-	}
-	return nil
+	return l.mustWrite()
 }
 
 // createPebble makes the database and what the store says of itself in it.
@@ -140,14 +141,37 @@ func (l *Log) createPebble(dir string) error {
 }
 
 func (l *Log) createMeta(db *pebble.DB) error {
-	b := db.NewBatch()
 	format := binary.LittleEndian.AppendUint32(nil, formatVersion)
-	err := errors.Join(b.Set(metaKey("format"), format, nil), b.Set(metaKey("history"), l.history[:], nil))
-	if err == nil {
-		err = db.ApplyNoSyncWait(b, pebble.Sync)
+	return commit(db, func(b *pebble.Batch) error {
+		return errors.Join(b.Set(metaKey("format"), format, nil), b.Set(metaKey("history"), l.history[:], nil))
+	})
+}
+
+// commit makes a batch durable.
+func commit(db *pebble.DB, fill func(*pebble.Batch) error) error {
+	b := db.NewBatch()
+	if err := fill(b); err != nil {
+		return err
 	}
-	if err == nil {
-		err = b.SyncWait()
+	// Not Commit(Sync): it can return nil after a sync that failed.
+	if err := db.ApplyNoSyncWait(b, pebble.Sync); err != nil {
+		return err
 	}
-	return err
+	if err := b.SyncWait(); err != nil {
+		return err
+	}
+	return b.Close()
+}
+
+// mustWrite makes the log ready for writing. If it cannot be, the log is as good
+// as closed.
+func (l *Log) mustWrite() error {
+	l.awaitWriting()
+	l.mu.Lock()
+	err := l.err
+	l.mu.Unlock()
+	if err != nil {
+		return errors.Join(err, l.closePebble())
+	}
+	return nil
 }

@@ -285,3 +285,29 @@ func readWitnessed(t *testing.T, dir string) store.Mark {
 	defer l.Close()
 	return witnessed(t, l)
 }
+
+// TestCheckNamesWhereReadingEnds damages a table under records that come after
+// others: which are missing behind it nobody can tell, and it is not the first.
+func TestCheckNamesWhereReadingEnds(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	fill(t, dir, 20)
+	l, err := wal.Open(dir, wal.Options{Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendTo(t, l, 21, 40)
+	if err := l.Close(); err != nil { // into a table of their own
+		t.Fatal(err)
+	}
+	damage(t, newestFile(t, dir, "*.sst"), flip(100))
+	var places []string
+	for _, f := range check(t, dir) {
+		places = append(places, f.Place)
+		if strings.Contains(f.Problem, "missing") {
+			t.Errorf("finding %+v", f)
+		}
+	}
+	if !slices.Equal(places, []string{"store", "record 21"}) {
+		t.Errorf("findings are in %q", places)
+	}
+}

@@ -17,10 +17,11 @@
 //
 // # A store's directory
 //
-//	STORE     what this directory is: format, history; written last
-//	WITNESS   how far the log is known to have come, outside Pebble
-//	pebble/   records and checkpoints
-//	CREATING  there only while a store is being made, or was interrupted in it
+//	STORE       what this directory is: format, history; written last
+//	WITNESS     how far the log is known to have come, outside Pebble
+//	pebble/     records and checkpoints
+//	quarantine/ copies of the files that told of a loss which was accepted
+//	CREATING    there only while a store is being made, or was interrupted in it
 //
 // Do not rely on a copy of the directory that was made while the store was in
 // use: it may lack what was acknowledged, or not open. One process has a store

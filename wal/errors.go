@@ -69,16 +69,19 @@ type LostRecordsError struct {
 }
 
 func (e *LostRecordsError) Error() string {
-	lost := fmt.Sprintf("everything after revision %d may be lost", e.From-1)
+	return fmt.Sprintf("store %s: %s: %s; look for the missing files or a backup before accepting the loss", e.Dir, whatIsLost(e.From, e.To), e.Reason)
+}
+
+func whatIsLost(from, to uint64) string {
 	switch {
-	case e.To != 0 && e.From == e.To:
-		lost = fmt.Sprintf("revision %d is lost", e.To)
-	case e.To != 0 && e.From < e.To:
-		lost = fmt.Sprintf("revisions %d to %d are lost", e.From, e.To)
-	case e.To != 0:
-		lost = fmt.Sprintf("records after revision %d are lost, none of which changed the registry", e.To)
+	case to == 0:
+		return fmt.Sprintf("everything after revision %d may be lost", from-1)
+	case from == to:
+		return fmt.Sprintf("revision %d is lost", to)
+	case from < to:
+		return fmt.Sprintf("revisions %d to %d are lost", from, to)
 	}
-	return fmt.Sprintf("store %s: %s: %s; look for the missing files or a backup before accepting the loss", e.Dir, lost, e.Reason)
+	return fmt.Sprintf("records after revision %d are lost, none of which changed the registry", to)
 }
 
 // damaged tells damage from other trouble in an error of Pebble's. The lock is

@@ -1,6 +1,9 @@
 package wal
 
 import (
+	"encoding/binary"
+	"hash/crc32"
+
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/eaba02dc/registrar/registrar/store"
@@ -12,6 +15,14 @@ func (l *Log) DB() *pebble.DB {
 	return l.db
 }
 
+// AwaitWriting opens the log for writing, as the first append would.
+func (l *Log) AwaitWriting() error {
+	l.awaitWriting()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
 // What tests need to make rows and slots of their own.
 var (
 	PutSlot        = putSlot
@@ -21,7 +32,47 @@ var (
 	RecordFrameLen = recordFrameLen
 	PutRecord      = putRecord
 	GetRecord      = getRecord
+	Ended          = earlier
+	StoreText      = storeText
+	ParseStore     = parseStore
+	LossKey        = lossKey
+	PutLoss        = putLoss
+	GetLoss        = getLoss
 )
+
+// The kinds of frames that hold more than data.
+const (
+	FrameRecord  = frameRecord
+	FrameTrailer = frameTrailer
+	FrameLoss    = frameLoss
+)
+
+// Sealed is a frame around body.
+func Sealed(key, body []byte, kind byte) []byte {
+	frame := append(make([]byte, frameHeader), body...)
+	seal(key, frame, kind)
+	return frame
+}
+
+// TrailerAgain reads a trailer, and writes what it read.
+func TrailerAgain(key, frame []byte) ([]byte, error) {
+	t, err := getTrailer(key, frame)
+	return t.frame(key), err
+}
+
+// SlotAgain reads a slot of the witness, and writes what it read.
+func SlotAgain(b []byte) ([]byte, error) {
+	t, err := getSlot(b)
+	return putSlot(t.history, t.gen, t.mark)[:slotLen], err
+}
+
+// SlotSealed is a slot of format 1 whose checksum is right; b has all but the
+// magic, the format and the checksum.
+func SlotSealed(b []byte) []byte {
+	s := binary.LittleEndian.AppendUint32([]byte(slotMagic), 1)
+	s = append(s, b...)
+	return binary.LittleEndian.AppendUint32(s, crc32.Checksum(s, castagnoli))
+}
 
 // GiveUp ends Pebble, as something in it would that nobody can recover from.
 func (l *Log) GiveUp(reason error) { l.watch.end(reason) }

@@ -120,6 +120,7 @@ func mustHold(fs *vfs.MemFS, w *workload) error {
 		if err != nil {
 			return fmt.Errorf("open on a good disk: %w", err)
 		}
+		l.AwaitWriting() // what is adopted is then durable
 		last, err := w.verify(l, w.acked.Load(), w.covered.Load())
 		if err != nil {
 			return errors.Join(err, l.Close())

@@ -21,9 +21,10 @@ import (
 //	'c' seq(8) chunk(4)  a chunk of the checkpoint that covers record seq
 //	'c' seq(8) ffffffff  its trailer: the row without which there is none
 //	'm' name             the store itself: "format", "history"
+//	'm' "loss" n(8)      the nth loss of records that was accepted; n is 1, 2, …
 //	'r' seq(8)           a record
 //
-// Every value of a 'c' or 'r' row is a frame:
+// Every value of a 'c', an 'r' or a loss's row is a frame:
 //
 //	kind of frame(1)  CRC-32C(4)  body
 //
@@ -34,6 +35,12 @@ import (
 //	record   epoch(8) first(8) revision(8) count(8) digest(16) data
 //	chunk    data
 //	trailer  epoch(8) revision(8) count(8) digest(16) chunks(4) bytes(8) sum(4)
+//	loss     history(16) from(8) quarantine(8) left(48) witnessed(48) reason
+//
+// left and witnessed are places: seq(8) epoch(8) revision(8) count(8)
+// digest(16). The row "history" is always the history that goes on; a loss's is
+// the one that ended with it. See accept.go for how the files STORE and WITNESS
+// follow.
 //
 // chunks, bytes and sum are how many chunk rows there are, how long their data
 // is in all, and the CRC-32C of it. Kinds and row prefixes are never reused
@@ -48,17 +55,20 @@ const (
 	frameRecord  = 1
 	frameChunk   = 2
 	frameTrailer = 3
+	frameLoss    = 4
 
 	frameHeader   = 1 + 4
 	recordFixed   = 4*8 + 16
 	trailerBody   = 3*8 + 16 + 4 + 8 + 4
+	markLen       = 4*8 + 16
+	lossFixed     = 16 + 2*8 + 2*markLen
 	recordKeyLen  = 1 + 8
 	chunkKeyLen   = 1 + 8 + 4
 	trailerNumber = 1<<32 - 1
 )
 
 // MaxData is the most bytes one record or one chunk of a checkpoint may hold.
-const MaxData = 64 << 20
+const MaxData = store.MaxData
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -209,4 +219,57 @@ func getTrailer(key, frame []byte) (trailer, error) {
 	copy(t.mark.Digest[:], body[24:])
 	t.chunks, t.bytes, t.sum = le.Uint32(body[40:]), le.Uint64(body[44:]), le.Uint32(body[52:])
 	return t, nil
+}
+
+func appendMark(b []byte, m store.Mark) []byte {
+	le := binary.LittleEndian
+	b = le.AppendUint64(b, m.Seq)
+	b = le.AppendUint64(b, m.Epoch)
+	b = le.AppendUint64(b, m.Revision)
+	b = le.AppendUint64(b, m.Count)
+	return append(b, m.Digest[:]...)
+}
+
+// getMark reads the markLen bytes at the beginning of b.
+func getMark(b []byte) (m store.Mark) {
+	le := binary.LittleEndian
+	m = store.Mark{Seq: le.Uint64(b), Epoch: le.Uint64(b[8:]), Revision: le.Uint64(b[16:]), Count: le.Uint64(b[24:])}
+	copy(m.Digest[:], b[32:])
+	return m
+}
+
+func lossKey(n uint64) []byte { return binary.BigEndian.AppendUint64(metaKey("loss"), n) }
+
+// putLoss makes the row of the nth loss.
+func putLoss(n uint64, l Loss) (key, frame []byte) {
+	key = lossKey(n)
+	frame = make([]byte, frameHeader, frameHeader+lossFixed+len(l.Reason))
+	frame = append(frame, l.History[:]...)
+	frame = binary.LittleEndian.AppendUint64(frame, l.From)
+	frame = binary.LittleEndian.AppendUint64(frame, l.Quarantine)
+	frame = appendMark(frame, l.Left)
+	frame = appendMark(frame, l.Witnessed)
+	frame = append(frame, l.Reason...)
+	seal(key, frame, frameLoss)
+	return key, frame
+}
+
+// getLoss reads the row of the nth loss.
+func getLoss(n uint64, key, frame []byte) (l Loss, err error) {
+	if string(key) != string(lossKey(n)) {
+		return l, fmt.Errorf("row %x is not that of loss %d", key, n)
+	}
+	body, err := unseal(key, frame, frameLoss)
+	if err != nil {
+		return l, err
+	}
+	if len(body) < lossFixed {
+		return l, errShort
+	}
+	copy(l.History[:], body)
+	l.From = binary.LittleEndian.Uint64(body[16:])
+	l.Quarantine = binary.LittleEndian.Uint64(body[24:])
+	l.Left, l.Witnessed = getMark(body[32:]), getMark(body[32+markLen:])
+	l.Reason = string(body[lossFixed:])
+	return l, nil
 }

@@ -3,6 +3,7 @@ package wal_test
 import (
 	"context"
 	"errors"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,22 +38,6 @@ func TestEveryFlippedBitOfARecordIsNoticed(t *testing.T) {
 			}
 		}
 	}
-}
-
-func FuzzGetRecord(f *testing.F) {
-	key, frame := row(storetest.Rec(7, 2, 40))
-	f.Add(key, frame)
-	f.Add(key[:3], frame[:20])
-	f.Fuzz(func(t *testing.T, key, frame []byte) {
-		r, err := wal.GetRecord(key, frame)
-		if err != nil {
-			return
-		}
-		k, v := row(r)
-		if string(k) != string(key) || string(v) != string(frame) {
-			t.Fatalf("%x %x is read as %+v, which is written as %x %x", key, frame, r, k, v)
-		}
-	})
 }
 
 // TestDamagedRowsAreNamed changes rows behind the log's back.
@@ -166,6 +151,37 @@ func TestADamagedCheckpointCostsNothing(t *testing.T) {
 	}
 }
 
+// TestDamageAtTheOldestPlaceIsNotTakenForLettingGo: what was let go is gone, and
+// what is damaged can be put back.
+func TestDamageAtTheOldestPlaceIsNotTakenForLettingGo(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	fill(t, dir, 40)
+	l := reopen(t, dir, nil)
+	for seq := uint64(10); seq <= 30; seq += 10 {
+		compact(t, l, seq, 4)
+	}
+	if oldest := l.Oldest(); oldest.Seq != 20 {
+		t.Fatalf("the oldest place is %+v, want record 20", oldest)
+	}
+	if err := flipRow(l.DB(), wal.ChunkKey(nil, 20, 1)); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := l.Checkpoint(t.Context(), 25)
+	var damage *wal.CorruptError
+	if !errors.As(err, &damage) || damage.Seq != 20 || errors.Is(err, store.ErrCompacted) {
+		t.Errorf("got error %v, want the damage of checkpoint 20", err)
+	}
+	if oldest := l.Oldest(); oldest.Seq != 30 {
+		t.Errorf("then the oldest place is %+v, want record 30", oldest)
+	}
+	if places := l.Places(); len(places) != 2 || places[0].Mark != storetest.MarkAt(20, 1) || places[1].Bytes == 0 {
+		t.Errorf("places are %+v", places)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func flipRow(db *pebble.DB, key []byte) error {
 	v, done, err := db.Get(key)
 	if err != nil {
@@ -186,7 +202,7 @@ func compact(t *testing.T, l *wal.Log, seq uint64, chunks int) {
 
 func wantCheckpoint(t *testing.T, l *wal.Log, seq uint64, chunks int) {
 	t.Helper()
-	mark, got, err := l.Checkpoint(context.Background())
+	mark, got, err := l.Checkpoint(context.Background(), math.MaxUint64)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,11 +55,18 @@ func (disk) lockDir(dir string, shared bool) (io.Closer, error) {
 	return f, nil
 }
 
-// writable fails if this process may not write in dir, without trying.
-func (disk) writable(dir string) error {
+// writable fails if this process may not write in a directory of the store or
+// to its witness, without trying.
+func (d disk) writable(dir string) error {
 	const write, search = 2, 1
-	if err := syscall.Access(dir, write|search); err != nil {
-		return &os.PathError{Op: "write in", Path: dir, Err: err}
+	for _, sub := range []string{dir, d.PathJoin(dir, dirPebble)} {
+		if err := syscall.Access(sub, write|search); err != nil {
+			return &os.PathError{Op: "write in", Path: sub, Err: err}
+		}
+	}
+	witness := d.PathJoin(dir, fileWitness)
+	if err := syscall.Access(witness, write); err != nil && !absent(err) {
+		return &os.PathError{Op: "write to", Path: witness, Err: err}
 	}
 	return nil
 }

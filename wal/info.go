@@ -2,6 +2,7 @@ package wal
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/eaba02dc/registrar/registrar/store"
 )
@@ -22,6 +23,8 @@ type Info struct {
 	Last  store.Mark `json:"last"`
 	// Checkpoints are the checkpoints, oldest first.
 	Checkpoints []Checkpoint `json:"checkpoints"`
+	// Losses are the losses of records that were accepted, oldest first.
+	Losses []Loss `json:"losses,omitempty"`
 	// Witness is how far the witness vouches for the log; zero in a log that
 	// was opened for reading and has no witness that can be read.
 	Witness store.Mark `json:"witness"`
@@ -46,6 +49,7 @@ func (l *Log) Info() (Info, error) {
 	i := Info{
 		Dir: l.dir, Identity: l.Identity(), Last: v.end,
 		Format: formatVersion, PebbleFormat: int(v.db.FormatMajorVersion()),
+		Losses: slices.Clone(l.losses),
 	}
 	l.mu.Lock()
 	i.First = l.floor + 1
@@ -67,8 +71,11 @@ func (l *Log) Info() (Info, error) {
 }
 
 func (l *Log) witnessed() (store.Mark, error) {
-	if l.awaitWriting(); l.witness != nil {
-		return l.witness.witnessed(), nil
+	l.mu.Lock()
+	w := l.witness
+	l.mu.Unlock()
+	if w != nil {
+		return w.witnessed(), nil
 	}
 	t, err := readWitness(l.o.FS, l.dir)
 	return t.mark, err

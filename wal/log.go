@@ -16,18 +16,24 @@ import (
 //
 // Its methods may be called concurrently, but Append by one goroutine.
 type Log struct {
-	dir     string
-	o       Options
-	log     *slog.Logger
-	history store.HistoryID
-	watch   *watch
-	lock    io.Closer
+	dir   string
+	o     Options
+	log   *slog.Logger
+	watch *watch
+	lock  io.Closer
 
-	// Set before writing is closed, and then left alone; nil in a log that
-	// cannot write.
-	writing  chan struct{} // closed once the log is open for writing, or cannot be
-	witness  *witness
-	appender *appender
+	stored store.HistoryID // what the file STORE names: the history, or an earlier one
+
+	// Set before Open returns, and then left alone.
+	history store.HistoryID // of the records from the last loss on
+	losses  []Loss          // that were accepted, oldest first
+
+	// Set by openForWriting, which the first who needs it calls, once; nil in a
+	// log that cannot write, or did not yet. The witness is set under mu.
+	writing        sync.Once
+	openForWriting func() error
+	witness        *witness
+	appender       *appender
 
 	compacting sync.Mutex // held by Compact, and by Close
 
@@ -35,7 +41,7 @@ type Log struct {
 
 	mu       sync.Mutex
 	idle     sync.Cond             // signalled when nobody reads from a Pebble any more
-	db       *pebble.DB            // for reading only at first; final once writing is closed
+	db       *pebble.DB            // for reading only at first; final once writing is done
 	gate     *gate                 // db's
 	readers  map[*pebble.DB]int    // iterations under way; a Pebble is not closed under them
 	last     store.Mark            // the last record appended
@@ -54,12 +60,12 @@ type Log struct {
 
 var _ store.Store = (*Log)(nil)
 
-// Identity returns the history and the highest epoch of any record,
-// checkpoint or witness in the store.
+// Identity returns the history, those that ended when a loss of records was
+// accepted, and the highest epoch of any record, checkpoint or witness.
 func (l *Log) Identity() store.Identity {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return store.Identity{History: l.history, Epoch: l.epoch}
+	return store.Identity{History: l.history, Epoch: l.epoch, Earlier: earlier(l.losses)}
 }
 
 // Append queues r. What it costs: one sync, shared by all records appended
@@ -227,8 +233,8 @@ func (l *Log) Close() error {
 
 func (l *Log) close() error {
 	l.refuse()
-	l.awaitWriting()
-	l.appending.Lock() // a last Append comes to its end
+	l.writing.Do(func() {}) // if nobody has needed it, nobody will
+	l.appending.Lock()      // a last Append comes to its end
 	defer l.appending.Unlock()
 	for _, p := range l.underWay() {
 		_ = p.wait() // its caller gets the error

@@ -14,9 +14,11 @@ import (
 // every file in dir is as it was, even under a log that needs repair: the
 // store is first opened for reading and compared with its witness.
 //
-// It returns once the store can be read, and makes it ready for writing
-// meanwhile; the first append waits for that. Should it fail (no space, say),
-// that append does, and surely was not written.
+// It returns once the store can be read, and changes no file by then: the first
+// append or checkpoint makes the store ready for writing, so that whoever finds
+// damage in what he reads before leaves all of it as it was. A loss is accepted
+// then, too. Should that fail (no space, say), the append does, and surely was
+// not written; a loss is then either accepted or still there to be refused.
 func Open(dir string, o Options) (*Log, error) {
 	l, err := newLog(dir, o)
 	if err != nil {
@@ -47,11 +49,11 @@ func newLog(dir string, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	history, err := readStore(o.FS, dir)
+	stored, err := readStore(o.FS, dir)
 	if err != nil {
 		return nil, errors.Join(err, held.Close())
 	}
-	return makeLog(dir, o, held, history), nil
+	return makeLog(dir, o, held, stored), nil
 }
 
 func (l *Log) open() error {
@@ -63,8 +65,9 @@ func (l *Log) open() error {
 		return err
 	}
 	err = l.load()
+	var loss *Loss
 	if err == nil {
-		err = l.compareAll(t)
+		loss, err = l.compareAll(t)
 	}
 	if err == nil && !l.o.ReadOnly {
 		err = l.mayWrite()
@@ -72,53 +75,76 @@ func (l *Log) open() error {
 	if err != nil {
 		return errors.Join(err, l.db.Close())
 	}
-	go l.openForWriting(t)
+	if loss != nil {
+		l.history, l.losses = newHistory(), append(l.losses, *loss)
+	}
+	l.openForWriting = func() error { return l.makeWritable(t, loss != nil) }
 	return nil
 }
 
 // mayWrite finds out without trying.
 func (l *Log) mayWrite() error {
 	if d, ok := l.o.FS.(disk); ok {
-		for _, dir := range []string{l.dir, d.PathJoin(l.dir, dirPebble)} {
-			if err := d.writable(dir); err != nil {
-				return fmt.Errorf("open store %s: %w", l.dir, err)
-			}
+		if err := d.writable(l.dir); err != nil {
+			return fmt.Errorf("open store %s: %w", l.dir, err)
 		}
 	}
 	return nil
 }
 
-// openForWriting goes on where reading left: all is proved, and may change
-// now. It runs beside the first readers, because it takes Pebble longer than
-// they do: after a crash it writes what is in its log into tables.
-func (l *Log) openForWriting(t testimony) {
-	defer close(l.writing)
+// awaitWriting goes on, once, where reading left. If that fails, l.err says so.
+func (l *Log) awaitWriting() {
 	if l.o.ReadOnly {
 		return
 	}
-	db, g, err := l.openPebble(false)
-	if err == nil {
-		l.witness, err = l.serve(g, t)
-		if err != nil {
-			err = errors.Join(err, l.watch.run(db.Close))
+	l.writing.Do(func() {
+		if err := l.openForWriting(); err != nil {
+			l.fail(err)
 		}
-	}
-	if err != nil {
-		l.fail(errors.Join(err, g.close()))
-		return
-	}
-	l.appender = startAppender(l, db)
-	l.exchange(db, g)
+	})
 }
 
-// awaitWriting waits for openForWriting. If that failed, l.err says so.
-func (l *Log) awaitWriting() { <-l.writing }
+// makeWritable opens Pebble for writing, which after a crash writes what is in
+// its log into tables, while others may go on reading. With accept, the last of
+// the losses is written down.
+func (l *Log) makeWritable(t testimony, accept bool) error {
+	if accept {
+		if err := l.keepEvidence(); err != nil {
+			return err
+		}
+	}
+	db, g, err := l.openPebble(false)
+	if err != nil {
+		return errors.Join(err, g.close())
+	}
+	w, err := l.serve(db, g, t, accept)
+	if err != nil {
+		return errors.Join(err, l.watch.run(db.Close), g.close())
+	}
+	l.mu.Lock()
+	l.witness = w
+	l.mu.Unlock()
+	l.appender = startAppender(l, db)
+	l.exchange(db, g)
+	return nil
+}
 
 // serve clears away what a crash left behind and starts the witness.
-func (l *Log) serve(g *gate, t testimony) (*witness, error) {
-	for _, name := range []string{fileCreating, fileStoreNew, fileCheckpoint, fileWitness + ".new"} {
+func (l *Log) serve(db *pebble.DB, g *gate, t testimony, accept bool) (*witness, error) {
+	for _, name := range []string{fileCreating, fileStoreNew, fileCheckpoint, fileWitnessNew} {
 		if err := removeIfThere(g, g.PathJoin(l.dir, name)); err != nil {
 			return nil, fmt.Errorf("open store %s: %w", l.dir, err)
+		}
+	}
+	if accept {
+		if err := l.accept(db); err != nil {
+			return nil, err
+		}
+	}
+	if l.stored != l.history {
+		var err error
+		if t, err = l.adopt(g); err != nil {
+			return nil, err
 		}
 	}
 	return openWitness(g, l.dir, l.history, t, l.durable, l.o.WitnessEvery, l.fail)
@@ -129,11 +155,16 @@ func (l *Log) openPebble(readOnly bool) (*pebble.DB, *gate, error) {
 	g := &gate{FS: l.o.FS, readOnly: readOnly, holding: !readOnly, watch: l.watch}
 	o := pebbleOptions(g, l.watch)
 	o.ReadOnly = readOnly
+	late := newLateCompactions()
+	o.Experimental.CompactionScheduler = late
 	opened := make(chan *pebble.DB, 1)
 	l.watch.opened.Store(false)
 	err := l.watch.runOpen(func() error {
 		db, err := pebble.Open(g.PathJoin(l.dir, dirPebble), o)
 		l.watch.opened.Store(err == nil && !readOnly)
+		if err == nil {
+			late.begin()
+		}
 		opened <- db
 		return err
 	})
@@ -173,6 +204,9 @@ func (l *Log) load() error {
 		}
 	}
 	l.points, l.last, l.durable, l.epoch = points, end, end, end.Epoch
+	for _, loss := range l.losses {
+		l.epoch = max(l.epoch, loss.Witnessed.Epoch) // a lost record's epoch is not given out again
+	}
 	l.floor = end.Seq
 	if first > 0 {
 		l.floor = first - 1
@@ -180,21 +214,28 @@ func (l *Log) load() error {
 	return nil
 }
 
-// compareAll compares what was loaded with the witness.
-func (l *Log) compareAll(t testimony) error {
+// compareAll compares what was loaded with the witness. It returns a loss that
+// is to be written down as accepted.
+func (l *Log) compareAll(t testimony) (*Loss, error) {
+	if l.acceptedBefore(t) {
+		return nil, nil
+	}
 	lost, err := l.compare(t)
 	if err != nil || lost == nil {
-		return err
+		return nil, err
 	}
 	if !l.o.AcceptLoss {
-		return lost
+		return nil, lost
 	}
 	l.log.Error("opened with records lost, as asked for", "dir", l.dir,
 		"from", lost.From, "to", lost.To, "recovered", lost.Recovered.Seq, "witnessed", lost.Witnessed.Seq, "reason", lost.Reason)
 	if t.readable() && t.history == l.history {
-		l.epoch = max(l.epoch, t.mark.Epoch) // a lost record's epoch is not given out again
+		l.epoch = max(l.epoch, t.mark.Epoch)
 	}
-	return nil
+	if l.o.ReadOnly {
+		return nil, nil
+	}
+	return &Loss{History: l.history, From: lost.From, Left: lost.Recovered, Witnessed: lost.Witnessed, Reason: lost.Reason}, nil
 }
 
 // compare returns what the witness knows and the store does not.

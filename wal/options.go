@@ -26,8 +26,10 @@ type Options struct {
 	// be lost unseen, and a single append takes nearly twice as long.
 	WitnessEvery time.Duration
 	// AcceptLoss opens a store that would fail with [LostRecordsError]; what
-	// is missing is logged. Opened for writing, the store forgets that it
-	// ever held more.
+	// is missing is logged. Opened for writing, the store first keeps a copy
+	// of the files that tell of the loss, in its directory quarantine; then it
+	// goes on from what is left, as a new history ([store.Identity]), and says
+	// so ever after ([Info], [Check]). Opened for reading nothing is written.
 	AcceptLoss bool
 	// Logger receives what an operator should know; nil means [slog.Default].
 	Logger *slog.Logger

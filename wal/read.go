@@ -2,7 +2,6 @@ package wal
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
@@ -13,7 +12,8 @@ import (
 )
 
 // Records yields the durable records after seq. Nothing is allocated per
-// record. The error of a record that is damaged or missing is a [*CorruptError].
+// record. The error of a record that is damaged or missing is a
+// [*CorruptError], that of one which was let go a [*store.CompactedError].
 func (l *Log) Records(ctx context.Context, after uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		v, err := l.beginReading()
@@ -26,6 +26,9 @@ func (l *Log) Records(ctx context.Context, after uint64) iter.Seq2[store.Record,
 		if m, ok := l.markAt(after); ok {
 			c.revision, c.known = m.Revision, true
 		}
+		if after >= v.end.Seq {
+			return
+		}
 		for r, err := range l.rows(v.db, after, v.end.Seq) {
 			if err == nil {
 				err = c.link(r)
@@ -33,14 +36,30 @@ func (l *Log) Records(ctx context.Context, after uint64) iter.Seq2[store.Record,
 			if err == nil {
 				err = l.mayRead(ctx, r.Seq)
 			}
+			if err != nil {
+				err = l.orLetGo(c.next-1, err)
+			}
 			if !yield(r, err) || err != nil {
 				return
 			}
 		}
 		if c.next <= v.end.Seq {
-			yield(store.Record{}, c.corrupt(c.next, errMissing))
+			yield(store.Record{}, l.orLetGo(c.next-1, c.corrupt(c.next, errMissing)))
 		}
 	}
+}
+
+// orLetGo is the error of the record after seq: err, unless the record is not
+// as it should be because it was let go. It is asked after Pebble was, since
+// Compact may come in between.
+func (l *Log) orLetGo(seq uint64, err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if seq >= l.floor || !isDamage(err) {
+		return err
+	}
+	oldest, _ := l.oldestLocked()
+	return fmt.Errorf("store %s: %w", l.dir, &store.CompactedError{What: fmt.Sprintf("records after %d", seq), Oldest: oldest})
 }
 
 var errMissing = errors.New("it is missing")
@@ -183,37 +202,4 @@ func (l *Log) getRow(seq uint64) (r store.Record, found bool, err error) {
 		return r, true, err
 	}
 	return r, false, nil
-}
-
-// meta reads what the store says of itself, which must agree with STORE.
-func (l *Log) meta() error {
-	bad := func(err error) error { return &CorruptError{Dir: l.dir, Place: "store", Err: err} }
-	get := func(name string) ([]byte, error) {
-		v, done, err := l.db.Get(metaKey(name))
-		if err != nil {
-			if errors.Is(err, pebble.ErrNotFound) {
-				return nil, bad(fmt.Errorf("row %q is missing", name))
-			}
-			return nil, damaged(l.dir, err)
-		}
-		return append([]byte(nil), v...), done.Close()
-	}
-	format, err := get("format")
-	if err != nil {
-		return err
-	}
-	if len(format) != 4 {
-		return bad(errors.New(`row "format" has another length than it should`))
-	}
-	if v := binary.LittleEndian.Uint32(format); v > formatVersion {
-		return fmt.Errorf("store %s: %w: it has format %d, this program reads up to %d", l.dir, ErrVersion, v, formatVersion)
-	}
-	history, err := get("history")
-	if err != nil {
-		return err
-	}
-	if string(history) != string(l.history[:]) {
-		return bad(fmt.Errorf("its records are of history %x, its file %s names %x", history, fileStore, l.history[:]))
-	}
-	return nil
 }

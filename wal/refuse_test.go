@@ -3,84 +3,18 @@ package wal_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/eaba02dc/registrar/internal/storetest"
 	"github.com/eaba02dc/registrar/registrar/store"
 	"github.com/eaba02dc/registrar/wal"
 )
-
-// tree describes everything under dir, its own entry too: names, modes,
-// lengths, times of change, contents.
-func tree(t *testing.T, dir string) string {
-	t.Helper()
-	var b strings.Builder
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		i, err := d.Info()
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(&b, "%s %v %d %v", path, i.Mode(), i.Size(), i.ModTime().UnixNano())
-		// Reading LOCK would give up the lock that this process holds on it.
-		if i.Mode().IsRegular() && d.Name() != "LOCK" {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(&b, " %08x", crc32.ChecksumIEEE(data))
-		}
-		b.WriteByte('\n')
-		return nil
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
-// fill creates a store of n records and closes it.
-func fill(t *testing.T, dir string, n uint64) {
-	t.Helper()
-	l, err := wal.Create(dir, wal.Options{Logger: quiet})
-	if err != nil {
-		t.Fatal(err)
-	}
-	appendTo(t, l, 1, n)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func appendTo(t *testing.T, l *wal.Log, from, to uint64) {
-	t.Helper()
-	for seq := from; seq <= to; seq++ {
-		durable, err := l.Append(storetest.Rec(seq, 1, 700))
-		if err == nil {
-			err = durable()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
 
 func TestARefusalLeavesEverythingAsItWas(t *testing.T) {
 	ok := error(nil)
@@ -248,20 +182,6 @@ func TestDamageIsToldInOneLine(t *testing.T) {
 	}
 }
 
-func mkdir(t *testing.T, dir string) {
-	t.Helper()
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func remove(t *testing.T, path string) {
-	t.Helper()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestAStoreInUseIsLocked(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	fill(t, dir, 3)
@@ -321,16 +241,6 @@ func TestWhoHasTheLockIsNamedIfTheSystemTells(t *testing.T) {
 			t.Errorf("device %x, inode %d: got %q, want %q", c.dev, c.inode, got, c.want)
 		}
 	}
-}
-
-// ours is the tree without the files that Pebble, in use, makes and removes
-// when it likes.
-func ours(t *testing.T, dir string) string {
-	t.Helper()
-	lines := strings.SplitAfter(tree(t, dir), "\n")
-	return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
-		return strings.Contains(line, "/pebble") && !strings.Contains(line, "/LOCK ")
-	}), "")
 }
 
 // TestReadingWritesNothing reads a store that needs a replay.
@@ -411,7 +321,11 @@ func TestWhatACrashLeftBesideTheStoreIsClearedAway(t *testing.T) {
 		files    int
 	}{{true, len(whole) + 4}, {false, len(whole)}} {
 		l, err := wal.Open(dir, wal.Options{Logger: quiet, ReadOnly: c.readOnly})
-		if err := errors.Join(err, l.Close()); err != nil {
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.AwaitWriting()
+		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
 		if got := list(t, dir); len(got) != c.files {
@@ -420,14 +334,41 @@ func TestWhatACrashLeftBesideTheStoreIsClearedAway(t *testing.T) {
 	}
 }
 
-func list(t *testing.T, dir string) (names []string) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
+// TestOpeningChangesNothingUntilTheFirstAppend: who reads what he opened, and
+// finds it damaged, must be able to leave it as it was.
+func TestOpeningChangesNothingUntilTheFirstAppend(t *testing.T) {
+	dir := afterCrash(t, 30) // there is a log to repair
+	before := tree(t, dir)
+	l, err := wal.Open(dir, wal.Options{Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range entries {
-		names = append(names, e.Name())
+	if _, err := storetest.Collect(l.Records(t.Context(), 0)); err != nil {
+		t.Fatal(err)
 	}
-	return names
+	if _, err := l.Info(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if after := tree(t, dir); after != before {
+		t.Errorf("the directory was\n%s\nand is\n%s", before, after)
+	}
+}
+
+// TestAPipeInThePlaceOfAFileIsRefused: opening one would wait for ever.
+func TestAPipeInThePlaceOfAFileIsRefused(t *testing.T) {
+	for _, name := range []string{"STORE", "WITNESS"} {
+		dir := filepath.Join(t.TempDir(), "store")
+		fill(t, dir, 3)
+		path := filepath.Join(dir, name)
+		remove(t, path)
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := wal.Open(dir, wal.Options{Logger: quiet}); err == nil || !strings.Contains(err.Error(), name+" is not a file") {
+			t.Errorf("%s: got error %v", name, err)
+		}
+	}
 }

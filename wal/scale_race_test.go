@@ -6,4 +6,6 @@ package wal_test
 const (
 	crashSeeds = 40
 	faultSeeds = 40
+	flipEdge   = 4
+	flipSteps  = 4
 )

@@ -5,4 +5,6 @@ package wal_test
 const (
 	crashSeeds = 300
 	faultSeeds = 300
+	flipEdge   = 64
+	flipSteps  = 24
 )

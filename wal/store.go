@@ -19,10 +19,12 @@ const (
 	fileStore      = "STORE"
 	fileStoreNew   = "STORE.new"
 	fileWitness    = "WITNESS"
+	fileWitnessNew = "WITNESS.new"
 	fileCreating   = "CREATING"
 	fileCheckpoint = "CHECKPOINT.new"
 	fileLock       = "LOCK" // only on file systems that cannot lock a directory
 	dirPebble      = "pebble"
+	dirQuarantine  = "quarantine" // see quarantine.go
 )
 
 // state is what a directory turns out to be.
@@ -111,29 +113,44 @@ func readStore(f vfs.FS, dir string) (h store.HistoryID, err error) {
 	if err != nil {
 		return h, fmt.Errorf("read %s of store %s: %w", fileStore, dir, err)
 	}
-	bad := func(err error) error {
-		return &CorruptError{Dir: dir, Place: "store", Err: fmt.Errorf("file %s: %w", fileStore, err)}
+	h, err = parseStore(string(text))
+	switch {
+	case errors.Is(err, ErrVersion):
+		return h, fmt.Errorf("store %s: %w", dir, err)
+	case err != nil:
+		return h, &CorruptError{Dir: dir, Place: "store", Err: fmt.Errorf("file %s: %w", fileStore, err)}
 	}
+	return h, nil
+}
+
+func parseStore(text string) (h store.HistoryID, err error) {
 	var format uint32
-	if _, err := fmt.Sscanf(string(text), storeTitle+"format %d\n", &format); err != nil {
-		return h, bad(errors.New("it does not begin as it should"))
+	if _, err := fmt.Sscanf(text, storeTitle+"format %d\n", &format); err != nil {
+		return h, errors.New("it does not begin as it should")
 	}
 	if format > formatVersion {
-		return h, fmt.Errorf("store %s: %w: it has format %d, this program reads up to %d", dir, ErrVersion, format, formatVersion)
+		return h, fmt.Errorf("%w: it has format %d, this program reads up to %d", ErrVersion, format, formatVersion)
 	}
-	body, sum, ok := strings.Cut(string(text), "crc ")
+	body, sum, ok := strings.Cut(text, "crc ")
 	if !ok || sum != fmt.Sprintf("%08x\n", crc32.Checksum([]byte(body), castagnoli)) {
-		return h, bad(errChecksum)
+		return h, errChecksum
 	}
 	var id []byte
 	if _, err := fmt.Sscanf(body, storeTitle+"format %d\nhistory %x\n", &format, &id); err != nil || len(id) != len(h) {
-		return h, bad(errors.New("it names no history"))
+		return h, errors.New("it names no history")
 	}
 	return store.HistoryID(id), nil
 }
 
 // readFile reads a whole file of at most limit bytes.
 func readFile(f vfs.FS, name string, limit int64) ([]byte, error) {
+	s, err := f.Stat(name)
+	if err == nil && !s.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a file", name) // opening a pipe would wait for ever
+	}
+	if err != nil {
+		return nil, err
+	}
 	file, err := f.Open(name)
 	if err != nil {
 		return nil, err
@@ -150,6 +167,18 @@ func writeFile(f vfs.FS, name string, b []byte) error {
 	}
 	_, err = file.Write(b)
 	return errors.Join(err, file.Sync(), file.Close())
+}
+
+// replaceFile makes a file whose name and bytes are durable, or changes
+// nothing but fresh, the name that it has before.
+func replaceFile(f vfs.FS, dir, name, fresh string, b []byte) error {
+	if err := writeFile(f, f.PathJoin(dir, fresh), b); err != nil {
+		return err
+	}
+	if err := f.Rename(f.PathJoin(dir, fresh), f.PathJoin(dir, name)); err != nil {
+		return err
+	}
+	return syncDir(f, dir)
 }
 
 // removeIfThere removes a file that may be absent.

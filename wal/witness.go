@@ -44,7 +44,7 @@ type witness struct {
 
 const (
 	slotSize     = 4096
-	slotLen      = 8 + 4 + 8 + 16 + 4*8 + 16 + 4
+	slotLen      = 8 + 4 + 8 + 16 + markLen + 4
 	slotMagic    = "regwitns"
 	witnessBytes = 2 * slotSize
 )
@@ -94,11 +94,7 @@ func putSlot(history store.HistoryID, gen uint64, m store.Mark) []byte {
 	b = le.AppendUint32(b, formatVersion)
 	b = le.AppendUint64(b, gen)
 	b = append(b, history[:]...)
-	b = le.AppendUint64(b, m.Seq)
-	b = le.AppendUint64(b, m.Epoch)
-	b = le.AppendUint64(b, m.Revision)
-	b = le.AppendUint64(b, m.Count)
-	b = append(b, m.Digest[:]...)
+	b = appendMark(b, m)
 	b = le.AppendUint32(b, crc32.Checksum(b, castagnoli))
 	return b[:slotSize]
 }
@@ -119,8 +115,7 @@ func getSlot(b []byte) (testimony, error) {
 	}
 	t := testimony{gen: le.Uint64(b[12:])}
 	copy(t.history[:], b[20:])
-	t.mark = store.Mark{Seq: le.Uint64(b[36:]), Epoch: le.Uint64(b[44:]), Revision: le.Uint64(b[52:]), Count: le.Uint64(b[60:])}
-	copy(t.mark.Digest[:], b[68:])
+	t.mark = getMark(b[36:])
 	return t, nil
 }
 
@@ -159,14 +154,7 @@ func openWitness(f vfs.FS, dir string, history store.HistoryID, t testimony, m s
 // replaceWitness makes a whole file of two good slots, or changes nothing.
 func replaceWitness(f vfs.FS, dir string, history store.HistoryID, m store.Mark) error {
 	b := append(putSlot(history, 2, m), putSlot(history, 1, m)...)
-	fresh := f.PathJoin(dir, fileWitness+".new")
-	if err := writeFile(f, fresh, b); err != nil {
-		return err
-	}
-	if err := f.Rename(fresh, f.PathJoin(dir, fileWitness)); err != nil {
-		return err
-	}
-	return syncDir(f, dir)
+	return replaceFile(f, dir, fileWitness, fileWitnessNew, b)
 }
 
 // advance notes that the log is durable up to m. With a negative interval it

@@ -3,6 +3,7 @@ package wal_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
@@ -91,7 +92,7 @@ func (w *workload) compact(l *wal.Log) error {
 // and returns how many records it has.
 func (w *workload) verify(l *wal.Log, acked, covered uint64) (uint64, error) {
 	ctx := context.Background()
-	mark, chunks, err := l.Checkpoint(ctx)
+	mark, chunks, err := l.Checkpoint(ctx, math.MaxUint64)
 	if err != nil {
 		return 0, err
 	}

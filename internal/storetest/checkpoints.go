@@ -120,7 +120,7 @@ func keepAfter(t *testing.T, open Opener) {
 		wantRecords(t, s, 25, 40, 1)
 		for _, after := range []uint64{0, 4, 19} {
 			_, err := Collect(s.Records(context.Background(), after))
-			wantError(t, "records that were let go", err, nil)
+			wantError(t, "records that were let go", err, store.ErrCompacted)
 		}
 	}
 	check()

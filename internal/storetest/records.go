@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/eaba02dc/registrar/registrar/store"
@@ -53,7 +54,7 @@ func identity(t *testing.T, open Opener) {
 	for epoch := uint64(1); epoch <= 3; epoch++ {
 		s := open()
 		want := store.Identity{History: first.History, Epoch: epoch - 1}
-		if got := s.Identity(); got != want {
+		if got := s.Identity(); got.History != want.History || got.Epoch != want.Epoch || len(got.Earlier) != 0 {
 			t.Fatalf("identity is %+v, want %+v", got, want)
 		}
 		appendAll(t, s, epoch, epoch, epoch)
@@ -205,7 +206,7 @@ func closed(t *testing.T, open Opener) {
 	wantError(t, "append", err, store.ErrClosed)
 	_, err = Collect(s.Records(context.Background(), 0))
 	wantError(t, "records", err, store.ErrClosed)
-	_, _, err = s.Checkpoint(context.Background())
+	_, _, err = s.Checkpoint(context.Background(), math.MaxUint64)
 	wantError(t, "checkpoint", err, store.ErrClosed)
 	err = s.Compact(context.Background(), MarkAt(3, 1), func(func([]byte) bool) {}, 0)
 	wantError(t, "compact", err, store.ErrClosed)

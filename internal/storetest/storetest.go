@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"testing"
 
@@ -38,6 +39,10 @@ func Run(t *testing.T, fresh func(t *testing.T) Opener) {
 		{"ACheckpointOfTheFutureOrPastIsRefused", badCovers},
 		{"TheSameCheckpointTwiceIsOne", twice},
 		{"RecordsAreLetGoBehindTwoCheckpoints", keepAfter},
+		{"EveryPlaceWithinKeepAfterCanBeRead", history},
+		{"NothingGoesBeforeTheSecondCheckpoint", nothingToSpare},
+		{"WhatWasLetGoIsNamedAsSuch", letGo},
+		{"ACheckpointIsFoundByItsRevision", atRevision},
 		{"ReadingEndsWithItsContext", contexts},
 		{"AClosedStoreSaysSo", closed},
 		{"AppendingReadingAndCompactingGoTogether", concurrent},
@@ -127,11 +132,18 @@ func wantRecords(t *testing.T, s store.Store, after, to, epoch uint64) {
 	}
 }
 
+// wantCheckpoint checks the newest checkpoint.
 func wantCheckpoint(t *testing.T, s store.Store, want store.Mark, chunks [][]byte) {
 	t.Helper()
-	mark, seq, err := s.Checkpoint(context.Background())
+	wantCheckpointAt(t, s, math.MaxUint64, want, chunks)
+}
+
+// wantCheckpointAt checks the newest checkpoint that covers nothing after atMost.
+func wantCheckpointAt(t *testing.T, s store.Store, atMost uint64, want store.Mark, chunks [][]byte) {
+	t.Helper()
+	mark, seq, err := s.Checkpoint(context.Background(), atMost)
 	if err != nil {
-		t.Fatalf("checkpoint: %v", err)
+		t.Fatalf("checkpoint at revision %d: %v", atMost, err)
 	}
 	var got [][]byte
 	for c, err := range seq {
@@ -141,7 +153,7 @@ func wantCheckpoint(t *testing.T, s store.Store, want store.Mark, chunks [][]byt
 		got = append(got, slices.Clone(c))
 	}
 	if mark != want {
-		t.Fatalf("checkpoint covers %+v, want %+v", mark, want)
+		t.Fatalf("checkpoint at revision %d covers %+v, want %+v", atMost, mark, want)
 	}
 	if !slices.EqualFunc(got, chunks, func(a, b []byte) bool { return string(a) == string(b) }) {
 		t.Fatalf("checkpoint has %d chunks, want the %d that were stored", len(got), len(chunks))

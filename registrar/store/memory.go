@@ -30,8 +30,8 @@ type held struct {
 	mu          sync.Mutex
 	history     HistoryID
 	last        Mark
-	floor       uint64   // records up to here were let go
-	records     []Record // those after floor; never changed once in here
+	oldest      Mark     // the place before the first record kept
+	records     []Record // those after oldest; never changed once in here
 	checkpoints []checkpoint
 }
 
@@ -120,25 +120,33 @@ func (m *Memory) after(seq uint64) ([]Record, error) {
 	switch {
 	case seq >= h.last.Seq:
 		return nil, nil
-	case seq < h.floor:
-		return nil, fmt.Errorf("records up to %d were let go", h.floor)
+	case seq < h.oldest.Seq:
+		return nil, &CompactedError{What: fmt.Sprintf("records after %d", seq), Oldest: h.oldest}
 	}
-	return h.records[seq-h.floor:], nil
+	return h.records[seq-h.oldest.Seq:], nil
 }
 
-// Checkpoint returns the newest checkpoint.
-func (m *Memory) Checkpoint(ctx context.Context) (Mark, iter.Seq2[[]byte, error], error) {
+// Checkpoint returns the newest checkpoint that covers nothing after atMost.
+func (m *Memory) Checkpoint(ctx context.Context, atMost uint64) (Mark, iter.Seq2[[]byte, error], error) {
 	none := func(func([]byte, error) bool) {}
 	if err := m.mayRead(ctx); err != nil {
 		return Mark{}, none, fmt.Errorf("read checkpoint: %w", err)
 	}
 	m.held.mu.Lock()
 	defer m.held.mu.Unlock()
-	if len(m.held.checkpoints) == 0 {
-		return Mark{}, none, nil
+	for _, c := range slices.Backward(m.held.checkpoints) {
+		if c.mark.Revision <= atMost {
+			return c.mark, m.read(ctx, c), nil
+		}
 	}
-	c := m.held.checkpoints[len(m.held.checkpoints)-1]
-	return c.mark, func(yield func([]byte, error) bool) {
+	if m.held.oldest.Seq > 0 {
+		return Mark{}, none, &CompactedError{What: fmt.Sprintf("revision %d", atMost), Oldest: m.held.oldest}
+	}
+	return Mark{}, none, nil
+}
+
+func (m *Memory) read(ctx context.Context, c checkpoint) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
 		for _, data := range c.chunks {
 			if err := m.mayRead(ctx); err != nil {
 				yield(nil, fmt.Errorf("read checkpoint %d: %w", c.mark.Seq, err))
@@ -148,12 +156,31 @@ func (m *Memory) Checkpoint(ctx context.Context) (Mark, iter.Seq2[[]byte, error]
 				return
 			}
 		}
-	}, nil
+	}
 }
 
-// Compact keeps a copy of the chunks, and lets go of checkpoints before the
-// newest two and of records up to keepAfter, or to the older of the two
-// checkpoints if that is less.
+// Places lists the checkpoints.
+func (m *Memory) Places() []Place {
+	m.held.mu.Lock()
+	defer m.held.mu.Unlock()
+	places := make([]Place, len(m.held.checkpoints))
+	for i, c := range m.held.checkpoints {
+		places[i].Mark = c.mark
+		for _, chunk := range c.chunks {
+			places[i].Bytes += int64(len(chunk))
+		}
+	}
+	return places
+}
+
+// Oldest is the place before the first record kept.
+func (m *Memory) Oldest() Mark {
+	m.held.mu.Lock()
+	defer m.held.mu.Unlock()
+	return m.held.oldest
+}
+
+// Compact keeps a copy of the chunks, and lets go of what [Store] says.
 func (m *Memory) Compact(ctx context.Context, covers Mark, chunks iter.Seq[[]byte], keepAfter uint64) error {
 	c := checkpoint{mark: covers}
 	err := m.held.mayCover(covers)
@@ -207,10 +234,16 @@ func (h *held) compact(c checkpoint, keepAfter uint64) error {
 	if n = len(h.checkpoints); n < 2 {
 		return nil
 	}
-	h.checkpoints = slices.Clone(h.checkpoints[n-2:])
-	floor := max(h.floor, min(keepAfter, h.checkpoints[0].mark.Seq))
-	h.records = slices.Clone(h.records[floor-h.floor:])
-	h.floor = floor
+	limit := min(keepAfter, h.checkpoints[n-2].mark.Seq)
+	older := 0
+	for older+1 < n && h.checkpoints[older+1].mark.Seq <= limit {
+		older++
+	}
+	h.checkpoints = slices.Clone(h.checkpoints[older:])
+	if base := h.checkpoints[0].mark; base.Seq <= limit && base.Seq > h.oldest.Seq {
+		h.records = slices.Clone(h.records[base.Seq-h.oldest.Seq:])
+		h.oldest = base
+	}
 	return nil
 }
 

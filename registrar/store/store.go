@@ -18,6 +18,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"iter"
 )
 
@@ -33,10 +34,27 @@ var (
 	ErrReadOnly = errors.New("store is open for reading only")
 	// ErrClosed is what a closed store answers.
 	ErrClosed = errors.New("store is closed")
+	// ErrCompacted says that what was asked for is older than everything the
+	// store still holds. [CompactedError] has the oldest.
+	ErrCompacted = errors.New("it was let go")
 )
 
-// HistoryID names one history of a store. A store that was created anew or
-// restored from a backup has another one than the original.
+// CompactedError says from where on the store can be read. It is [ErrCompacted].
+type CompactedError struct {
+	What   string // "revision 12", "records after 4"
+	Oldest Mark   // the oldest place that can still be read
+}
+
+func (e *CompactedError) Error() string {
+	return fmt.Sprintf("%s: %v; the oldest that is kept is revision %d, at record %d", e.What, ErrCompacted, e.Oldest.Revision, e.Oldest.Seq)
+}
+
+// Is makes errors.Is(err, ErrCompacted) true.
+func (e *CompactedError) Is(target error) bool { return target == ErrCompacted }
+
+// HistoryID names one history of a store: no two that were created have the
+// same, and a store that goes on after the loss of records has a new one. A copy
+// of its files has the same, for nothing tells them apart.
 type HistoryID [16]byte
 
 // String is the canonical form of a UUID.
@@ -45,12 +63,35 @@ func (h HistoryID) String() string {
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
 }
 
+// MarshalText is String, for JSON.
+func (h HistoryID) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
 // Identity says whose records a store holds.
 type Identity struct {
 	History HistoryID
 	// Epoch is the highest epoch any record or checkpoint was written in; 0
 	// in a store that was never written to.
 	Epoch uint64
+	// Earlier are the histories that this one goes on from, oldest first: the
+	// records up to each Until belong to it. A store takes a new history when
+	// the loss of records is accepted, since their numbers are given out again.
+	Earlier []Earlier
+}
+
+// Earlier is a history that ended.
+type Earlier struct {
+	History HistoryID
+	Until   uint64 // the number of its last record that is left
+}
+
+// HistoryAt is the history that the record with this number belongs to.
+func (i Identity) HistoryAt(seq uint64) HistoryID {
+	for _, e := range i.Earlier {
+		if seq <= e.Until {
+			return e.History
+		}
+	}
+	return i.History
 }
 
 // Mark is a place in a history and what the registry amounted to there.
@@ -66,6 +107,12 @@ type Mark struct {
 	Count uint64
 	// Digest is the registry's digest.
 	Digest [16]byte
+}
+
+// Place is where a checkpoint is.
+type Place struct {
+	Mark
+	Bytes int64 // of its chunks
 }
 
 // Record is what one durable write holds: the changes of one batch.
@@ -91,15 +138,26 @@ type Store interface {
 	// Identity says which history the store holds and its latest epoch.
 	Identity() Identity
 
-	// Checkpoint returns the newest checkpoint whose bytes are whole: the
-	// place it covers, and its chunks in order. Without one, the mark is zero
-	// and the sequence empty. A chunk is valid until the next is asked for.
-	// If the newest is damaged, the store reports it and offers the older one.
-	Checkpoint(ctx context.Context) (Mark, iter.Seq2[[]byte, error], error)
+	// Checkpoint returns the newest checkpoint that covers no revision after
+	// atMost and whose bytes are whole: the place it covers, and its chunks in
+	// order. Without one, the mark is zero and the sequence empty, as long as
+	// the records from the first on are there; else the error is a
+	// [*CompactedError]. A chunk is valid until the next is asked for. If the
+	// newest is damaged, the store reports it and offers an older one.
+	Checkpoint(ctx context.Context, atMost uint64) (Mark, iter.Seq2[[]byte, error], error)
+
+	// Oldest is the place before the first record that is kept: that of the
+	// oldest checkpoint, or zero while nothing was let go.
+	Oldest() Mark
+
+	// Places lists the checkpoints that are kept, oldest first, without
+	// reading them: one may turn out to be damaged.
+	Places() []Place
 
 	// Records yields the records after seq, in order and without gaps; it
 	// ends after the first error. A record's Data is valid until the next is
-	// asked for. A record that should be there and is not is an error.
+	// asked for. A record that should be there and is not is an error; one
+	// that was let go is a [*CompactedError].
 	Records(ctx context.Context, after uint64) iter.Seq2[Record, error]
 
 	// Append queues a record behind the one before it: r.Seq must be one more
@@ -108,10 +166,14 @@ type Store interface {
 	// one is, all before it are. Append does not keep r.Data.
 	Append(r Record) (durable func() error, err error)
 
-	// Compact stores a checkpoint, whole or not at all, then lets go of older
-	// ones but one, and of the records up to keepAfter. A failure harms
-	// neither records nor earlier checkpoints and may be tried again. The
-	// store asks for one chunk at a time, and does not keep it.
+	// Compact stores a checkpoint, whole or not at all, then lets go of what
+	// is older than keepAfter needs: every place from record keepAfter on can
+	// still be read, from the newest checkpoint at or before it. That one, or
+	// the older of the newest two if it is older still, becomes the oldest
+	// place; the checkpoints before it and the records up to it go. Where
+	// there is no such checkpoint, nothing goes. A failure harms neither
+	// records nor earlier checkpoints and may be tried again. The store asks
+	// for one chunk at a time, and does not keep it.
 	Compact(ctx context.Context, covers Mark, chunks iter.Seq[[]byte], keepAfter uint64) error
 
 	// Close waits for what was appended and releases the store. It is safe to
