@@ -70,7 +70,7 @@ func (b Registrar) Run(ctx context.Context) (_ Report, err error) {
 	if err := b.Validate(); err != nil {
 		return Report{}, err
 	}
-	dir, remove, err := b.makeDir()
+	dir, remove, err := makeDir(b.Dir)
 	defer func() { err = errors.Join(err, remove()) }()
 	if err != nil {
 		return Report{}, err
@@ -89,10 +89,10 @@ func (b Registrar) Run(ctx context.Context) (_ Report, err error) {
 	return report, nil
 }
 
-// makeDir makes a directory for the files in b.Dir, which is made too if it is
-// not there. remove takes all of it away again, also after an error.
-func (b Registrar) makeDir() (dir string, remove func() error, err error) {
-	in := cmp.Or(b.Dir, ".")
+// makeDir makes a directory for the files in in, which is made too if it is not
+// there. remove takes all of it away again, also after an error.
+func makeDir(in string) (dir string, remove func() error, err error) {
+	in = cmp.Or(in, ".")
 	made := missing(in)
 	remove = func() error {
 		err := os.RemoveAll(dir)

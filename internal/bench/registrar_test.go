@@ -27,11 +27,16 @@ func small(t *testing.T) Report {
 	if phases != b.Phases() {
 		t.Errorf("progress was told of %d phases, not %d", phases, b.Phases())
 	}
+	wantEmpty(t, dir)
+	return r
+}
+
+func wantEmpty(t *testing.T, dir string) {
+	t.Helper()
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	return r
 }
 
 func TestRowsAreComplete(t *testing.T) {
