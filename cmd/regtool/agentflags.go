@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -57,30 +58,27 @@ var fieldFlags = []string{
 
 // agent is what the flags describe, in full (fromFile) or as changes to the
 // agent of that ID that is known already.
-func (f *agentFlags) agent(stdin io.Reader) (a registry.Agent, fromFile bool, err error) {
+func (f *agentFlags) agent(cmd *cobra.Command) (a registry.Agent, fromFile bool, err error) {
 	if f.file == "" {
 		a.ID = registry.AgentID(f.id)
 		return a, false, f.change(&a)
 	}
-	a, err = readAgentFile(f.file, stdin)
+	a, err = readAgentFile(cmd.Context(), f.file, cmd.InOrStdin())
 	if err == nil && f.id != "" && f.id != string(a.ID) {
 		err = usagef("--id is %q, but the agent in %s is %q", f.id, f.file, string(a.ID))
 	}
 	return a, true, err
 }
 
-func readAgentFile(name string, stdin io.Reader) (registry.Agent, error) {
+func readAgentFile(ctx context.Context, name string, stdin io.Reader) (registry.Agent, error) {
+	what, open := "read the agent in "+name, func() (io.ReadCloser, error) { return os.Open(name) }
 	if name == "-" {
-		a, err := readAgent(stdin)
-		return a, wrap("read an agent from stdin", err)
+		what, open = "read an agent from stdin", func() (io.ReadCloser, error) { return io.NopCloser(stdin), nil }
 	}
-	file, err := os.Open(name)
-	if err != nil {
-		return registry.Agent{}, err
-	}
-	defer file.Close()
-	a, err := readAgent(file)
-	return a, wrap("read the agent in "+name, err)
+	in := awaited(ctx, open)
+	defer in.Close()
+	a, err := readAgent(in)
+	return a, wrap(what, interrupted(ctx, err))
 }
 
 // wrap is nil for a nil err.

@@ -6,12 +6,14 @@ import (
 	"os"
 	"os/user"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/eaba02dc/registrar/ops"
 	"github.com/eaba02dc/registrar/registrar"
 	"github.com/eaba02dc/registrar/registry"
+	"github.com/eaba02dc/registrar/wal"
 )
 
 func newApplyCommand() *cobra.Command {
@@ -43,10 +45,11 @@ process has open is not opened: stop that first, or use what it offers.`,
 // is the only writer, so nothing comes between the look and the operation.
 type decide func(r *registry.Registry) (ops.Operation, error)
 
-// applyFlags are those of every operation.
+// applyFlags are those of every operation, on an agent or a key.
 type applyFlags struct {
 	dir, reason *string
 	json        *bool
+	acceptLoss  bool
 }
 
 // newOperation makes the command of one operation. Its flags are set up
@@ -56,30 +59,55 @@ func newOperation(use, short, long, example string, prepare func(cmd *cobra.Comm
 		Use: use, Short: short, Long: long, Args: noArguments,
 		Example: "  regtool apply " + use + " --dir /var/lib/registry " + example,
 	}
-	f := applyFlags{dir: dirFlag(cmd), json: jsonFlag(cmd)}
-	f.reason = cmd.Flags().String("reason", "", "why, for the log (required)")
-	cmd.MarkFlagRequired("reason")
+	f := newApplyFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := f.check(); err != nil {
+			return err
+		}
 		id, decide, err := prepare(cmd)
 		if err != nil {
 			return err
 		}
-		return f.apply(cmd, id, decide)
+		return f.apply(cmd, outcome{Operation: cmd.Name(), ID: string(id)}, decide)
 	}
 	return cmd
+}
+
+func newApplyFlags(cmd *cobra.Command) *applyFlags {
+	f := &applyFlags{dir: dirFlag(cmd), json: jsonFlag(cmd)}
+	acceptLossFlagTo(cmd, &f.acceptLoss)
+	f.reason = cmd.Flags().String("reason", "", "why, for the log (required)")
+	cmd.MarkFlagRequired("reason")
+	return f
+}
+
+// maxReason is what the engine takes ([registrar.Request]).
+const maxReason = 4096
+
+// check refuses what the engine would, before a registry is opened for it.
+func (f *applyFlags) check() error {
+	if n := len(*f.reason); n > maxReason {
+		return usagef("--reason has %d bytes, at most %d are allowed", n, maxReason)
+	}
+	if !utf8.ValidString(*f.reason) {
+		return usagef("--reason is not valid UTF-8")
+	}
+	return nil
 }
 
 // outcome is what apply prints.
 type outcome struct {
 	Operation string `json:"operation"`
 	ID        string `json:"id,omitempty"`
+	*keyName         // of operations on a key
 	Changed   bool   `json:"changed"`
 	Revision  uint64 `json:"revision"`
 }
 
-func (f applyFlags) apply(cmd *cobra.Command, id registry.AgentID, decide decide) error {
+// apply makes the operation and prints out, with what came of it.
+func (f *applyFlags) apply(cmd *cobra.Command, out outcome, decide decide) error {
 	done := busy(cmd.ErrOrStderr(), "recover "+*f.dir)
-	r, err := openDir(cmd.Context(), *f.dir, logger(cmd))
+	r, err := openDir(cmd.Context(), *f.dir, wal.Options{AcceptLoss: f.acceptLoss, Logger: logger(cmd)})
 	done()
 	if err != nil {
 		return err
@@ -88,7 +116,7 @@ func (f applyFlags) apply(cmd *cobra.Command, id registry.AgentID, decide decide
 	if err := errors.Join(err, r.Close()); err != nil {
 		return err
 	}
-	out := outcome{cmd.Name(), string(id), result.Changed, result.Revision}
+	out.Changed, out.Revision = result.Changed, result.Revision
 	if *f.json {
 		err = writeJSON(cmd.OutOrStdout(), out)
 	} else {
@@ -128,6 +156,9 @@ func (o outcome) print(cmd *cobra.Command) error {
 	what := o.Operation
 	if o.ID != "" {
 		what += " " + harmless(o.ID)
+	}
+	if o.keyName != nil {
+		what += " " + harmless(o.table) + " " + harmless(o.key)
 	}
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, revision %d\n", what, verdict, o.Revision)
 	return err

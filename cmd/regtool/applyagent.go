@@ -1,8 +1,6 @@
 package main
 
 import (
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/eaba02dc/registrar/ops"
@@ -40,7 +38,7 @@ func newAdmitCommand() *cobra.Command {
 in whatever state: an agent that comes back is readmitted.`+describing+superseding,
 		`--id a1 --hostname host-1 --port 5051 --resource cpus=4 --attribute rack=r12 --reason "new rack"`,
 		func(cmd *cobra.Command) (registry.AgentID, decide, error) {
-			a, _, err := agent.agent(cmd.InOrStdin())
+			a, _, err := agent.agent(cmd)
 			if err != nil {
 				return "", nil, err
 			}
@@ -58,7 +56,7 @@ func newUpdateCommand() *cobra.Command {
 deactivated stays. It is refused if the agent is not admitted.`+changing+superseding,
 		`--id a1 --attribute rack=r13 --reason "moved"`,
 		func(cmd *cobra.Command) (registry.AgentID, decide, error) {
-			return agent.onTopOfKnown(cmd.InOrStdin(), func(a registry.Agent) ops.Operation {
+			return agent.onTopOfKnown(cmd, func(a registry.Agent) ops.Operation {
 				return ops.Update{Agent: a, Supersedes: *supersedes}
 			})
 		})
@@ -75,7 +73,7 @@ carried over. For an admitted agent it does what update does. It is refused if
 the agent is gone, until "prune" has forgotten that.`+changing+superseding,
 		`--id a1 --reason "cable was loose"`,
 		func(cmd *cobra.Command) (registry.AgentID, decide, error) {
-			return agent.onTopOfKnown(cmd.InOrStdin(), func(a registry.Agent) ops.Operation {
+			return agent.onTopOfKnown(cmd, func(a registry.Agent) ops.Operation {
 				return ops.Readmit{Agent: a, Supersedes: *supersedes}
 			})
 		})
@@ -92,7 +90,7 @@ func newReplaceCommand() *cobra.Command {
 refused if the new ID is known or the old one is not.`+describing,
 		`--old a1 --id a2 --hostname host-1 --reason "reinstalled"`,
 		func(cmd *cobra.Command) (registry.AgentID, decide, error) {
-			a, _, err := agent.agent(cmd.InOrStdin())
+			a, _, err := agent.agent(cmd)
 			if err != nil {
 				return "", nil, err
 			}
@@ -125,8 +123,8 @@ func settled(id registry.AgentID, op ops.Operation) (registry.AgentID, decide, e
 
 // onTopOfKnown makes the operation with what the registry knows of the agent,
 // changed by the flags; a file stands for itself.
-func (f *agentFlags) onTopOfKnown(stdin io.Reader, op func(registry.Agent) ops.Operation) (registry.AgentID, decide, error) {
-	described, fromFile, err := f.agent(stdin)
+func (f *agentFlags) onTopOfKnown(cmd *cobra.Command, op func(registry.Agent) ops.Operation) (registry.AgentID, decide, error) {
+	described, fromFile, err := f.agent(cmd)
 	if err != nil {
 		return "", nil, err
 	}

@@ -27,7 +27,7 @@ docs/benchmarks.md.`,
 			return usagef("which benchmark? for example: regtool bench registrar")
 		},
 	}
-	cmd.AddCommand(newBenchRegistrarCommand(), newBenchVictimCommand())
+	cmd.AddCommand(newBenchRegistrarCommand(), newBenchInterferenceCommand(), newBenchVictimCommand())
 	return cmd
 }
 

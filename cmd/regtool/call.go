@@ -58,6 +58,7 @@ var valueForms = map[string]string{
 	"intSlice": "whole numbers, as 1000,10000",
 	"time":     "a time as 2026-01-02T15:04:05Z",
 	"uint16":   "a number from 0 to 65535",
+	"uint64":   "a whole number from 0",
 }
 
 // explainFlag says what is wrong with a flag.
@@ -144,4 +145,14 @@ func explainGroup(err error) error {
 		return usagef("needs %s", strings.Join(names, " or "))
 	}
 	return usagef("%s do not go together", strings.Join(names, " and "))
+}
+
+// takes wants a number of arguments; what says which.
+func takes(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return fmt.Errorf("takes %s, but was given %s", what, counted(len(args), "argument"))
+		}
+		return nil
+	}
 }

@@ -24,29 +24,33 @@ checkpoints, a witness that knows of records which are not there, a content that
 does not amount to its digest and count, broken rules between entries, agents
 that do not decode.
 
-It never writes. It exits with 1 if it finds anything. What a place means, and
-how to go on:
+It never writes. It exits with 1 if it finds anything but notes. What a place
+means, and how to go on:
 
   witness       acknowledged records are missing, or no witness can be read:
-                look for lost files or a backup first; an embedding program
-                can open what is left with wal.Options.AcceptLoss. A warning:
-                one of its two slots is damaged, the other vouches; nothing
-                is to be done
+                look for lost files or a backup first; --accept-loss of the
+                other commands goes on with what is left. A warning: one of
+                its two slots is damaged, the other vouches; nothing is to be
+                done
   checkpoint N  if it is the newest, the one before is used, and reading takes
                 longer; the next checkpoint replaces it
   record N      it is damaged, missing, or does not follow the one before it:
                 restore a backup
-  store         files are damaged or missing: restore a backup
+  store         files are damaged or missing: restore a backup. A note: the
+                loss of records was accepted once; see quarantine/ in DIR
   registry      the bytes are whole, but what they amount to is not what was
-                written: restore a backup, and report it`,
+                written: restore a backup, and report it
+  history       (--deep) what the newest checkpoint holds is not what the
+                records before it amount to: restore a backup, and report it`,
 		Example: `  regtool check --dir /var/lib/registry
-  regtool check --dir /var/lib/registry --json`,
+  regtool check --dir /var/lib/registry --deep --json`,
 		Args: noArguments,
 	}
 	dir, asJSON := dirFlag(cmd), jsonFlag(cmd)
+	deep := cmd.Flags().Bool("deep", false, "also rebuild the registry from the oldest checkpoint, through every record, and compare")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		done := busy(cmd.ErrOrStderr(), "check "+*dir)
-		d, err := checkDir(cmd.Context(), *dir)
+		d, err := checkDir(cmd.Context(), *dir, *deep)
 		done()
 		if err != nil {
 			return advise(*dir, err)
@@ -56,7 +60,7 @@ how to go on:
 		} else {
 			err = d.print(cmd)
 		}
-		if n := len(d.Findings); err == nil && n > 0 {
+		if n := d.wrong(); err == nil && n > 0 {
 			return fmt.Errorf("%s: %s; regtool check --help says what each means and how to go on", *dir, counted(n, "finding"))
 		}
 		return err
@@ -72,11 +76,13 @@ type diagnosis struct {
 	Revision uint64 `json:"revision,omitempty"`
 	Entries  uint64 `json:"entries,omitempty"`
 	Digest   string `json:"digest,omitempty"`
+	// Replayed is how many records --deep went through.
+	Replayed int `json:"replayed,omitempty"`
 }
 
 // checkDir looks for damage from the bytes upwards. The error is for what kept
 // it from looking, not for what it found.
-func checkDir(ctx context.Context, dir string) (*diagnosis, error) {
+func checkDir(ctx context.Context, dir string, deep bool) (*diagnosis, error) {
 	d := &diagnosis{Findings: []wal.Finding{}}
 	options := wal.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)} // the findings say it
 	if err := wal.Check(ctx, dir, options, d.add); err != nil {
@@ -89,14 +95,30 @@ func checkDir(ctx context.Context, dir string) (*diagnosis, error) {
 	}
 	if err == nil {
 		d.checkRegistry(r)
+		if deep {
+			err = d.checkDeep(ctx, dir, options, r)
+		}
+		if err != nil {
+			return nil, err
+		}
 	} else if !d.explains(err) {
 		d.damage("registry", err)
 	}
-	d.Sound = len(d.Findings) == 0
+	d.Sound = d.wrong() == 0
 	return d, nil
 }
 
 func (d *diagnosis) add(f wal.Finding) { d.Findings = append(d.Findings, f) }
+
+// wrong counts the findings but for notes: what they tell of was accepted.
+func (d *diagnosis) wrong() (n int) {
+	for _, f := range d.Findings {
+		if f.Severity != wal.SeverityNote {
+			n++
+		}
+	}
+	return n
+}
 
 func (d *diagnosis) damage(place string, err error) {
 	d.add(wal.Finding{Severity: wal.SeverityError, Place: place, Problem: err.Error()})
@@ -133,7 +155,9 @@ func (d *diagnosis) print(cmd *cobra.Command) error {
 	if d.Sound {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "sound: revision %d, %s, digest %s\n",
 			d.Revision, countedAs(d.Entries, "entry", "entries"), d.Digest)
-		return err
+		if err != nil || len(d.Findings) == 0 {
+			return err
+		}
 	}
 	rows := make([][]string, len(d.Findings))
 	for i, f := range d.Findings {

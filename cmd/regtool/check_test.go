@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/eaba02dc/registrar/ops"
 	"github.com/eaba02dc/registrar/registrar"
 	"github.com/eaba02dc/registrar/registrar/store"
 	"github.com/eaba02dc/registrar/registry"
@@ -25,7 +27,7 @@ func TestCheckFindsRecordsWithoutAMeaning(t *testing.T) {
 	if err := errors.Join(durable(), l.Close()); err != nil {
 		t.Fatal(err)
 	}
-	got, err := checkDir(t.Context(), dir)
+	got, err := checkDir(t.Context(), dir, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +63,7 @@ func TestCheckOfAnEmptyRegistryIsSound(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	got, err := checkDir(t.Context(), dir)
+	got, err := checkDir(t.Context(), dir, false)
 	want := &diagnosis{Sound: true, Findings: []wal.Finding{}, Digest: registry.New().Digest().String()}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
@@ -78,7 +80,7 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 		{wal.ErrVersion, "use the regtool that wrote it, or a newer one"},
 		{registry.ErrVersion, "use the regtool that wrote it, or a newer one"},
 		{&wal.CorruptError{Dir: "D", Err: errors.New("x")}, "regtool check --dir D lists all that is wrong"},
-		{&wal.LostRecordsError{Dir: "D", From: 1}, "regtool check --dir D lists all that is wrong"},
+		{&wal.LostRecordsError{Dir: "D", From: 1}, "regtool check --dir D lists all that is wrong, --accept-loss goes on with what is left"},
 		{&registry.CorruptError{Err: errors.New("x")}, "regtool check --dir D lists all that is wrong"},
 		{&registrar.RecordError{Err: errors.New("x")}, "regtool check --dir D lists all that is wrong"},
 		{&registrar.MismatchError{}, "regtool check --dir D lists all that is wrong"},
@@ -91,5 +93,39 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 	other := errors.New("other")
 	if got := advise("D", other); got != other {
 		t.Errorf("got %v", got)
+	}
+}
+
+// A checkpoint that is wrong where no digest looks is found by replaying what
+// led to it.
+func TestDeepCheckFindsACheckpointThatIsNotWhatItsRecordsAmountTo(t *testing.T) {
+	dir, l := newStore(t)
+	r, err := registrar.Open(t.Context(), l, registrar.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range []ops.Operation{
+		ops.Admit{Agent: registry.Agent{ID: "a1"}}, ops.Remove{ID: "a1"}, ops.Admit{Agent: registry.Agent{ID: "a1"}},
+	} {
+		if _, err := r.Apply(t.Context(), op); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := r.Stats()
+	covers := store.Mark{Seq: s.Seq, Epoch: s.Epoch, Revision: s.Revision, Count: r.Snapshot().Count(), Digest: r.Snapshot().Digest()}
+	forged := registry.New().Draft()
+	if _, err := forged.Try(ops.Admit{Agent: registry.Agent{ID: "a1"}}.Apply); err != nil { // at revision 1, not 3
+		t.Fatal(err)
+	}
+	if err := errors.Join(l.Compact(t.Context(), covers, forged.Freeze().Chunks(1<<20), 0), r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := checkDir(t.Context(), dir, false); err != nil || !got.Sound {
+		t.Errorf("check finds %+v, %v", got, err)
+	}
+	got, err := checkDir(t.Context(), dir, true)
+	if err != nil || len(got.Findings) != 1 || got.Findings[0].Place != "history" ||
+		got.Findings[0].Problem != `agents a1: it is in its state since revision 1, by the records since 3` {
+		t.Errorf("deep check finds %+v, %v", got, err)
 	}
 }

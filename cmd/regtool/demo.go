@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eaba02dc/registrar/registry"
+	"github.com/eaba02dc/registrar/wal"
 )
 
 const (
@@ -176,7 +177,7 @@ func readAnswers(lines io.Reader, kill func()) (map[registry.AgentID]bool, error
 
 func (d *demo) recover(before *registry.Registry, answered map[registry.AgentID]bool) error {
 	start := time.Now()
-	r, err := openDir(d.ctx, d.dir, logger(d.cmd))
+	r, err := openDir(d.ctx, d.dir, wal.Options{Logger: logger(d.cmd)})
 	if err != nil {
 		return err
 	}
@@ -200,7 +201,7 @@ func (d *demo) recover(before *registry.Registry, answered map[registry.AgentID]
 
 func (d *demo) check() error {
 	start := time.Now()
-	v, err := checkDir(d.ctx, d.dir)
+	v, err := checkDir(d.ctx, d.dir, false)
 	if err != nil {
 		return err
 	}

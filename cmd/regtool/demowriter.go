@@ -10,6 +10,7 @@ import (
 	"github.com/eaba02dc/registrar/ops"
 	"github.com/eaba02dc/registrar/registrar"
 	"github.com/eaba02dc/registrar/registry"
+	"github.com/eaba02dc/registrar/wal"
 )
 
 // demoInFlight bounds how many admissions the writer has under way. With the
@@ -24,7 +25,7 @@ func newDemoWriterCommand() *cobra.Command {
 	dir := dirFlag(cmd)
 	count := cmd.Flags().Int("count", 0, "how many agents to admit")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		r, err := openDir(cmd.Context(), *dir, logger(cmd))
+		r, err := openDir(cmd.Context(), *dir, wal.Options{Logger: logger(cmd)})
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ const module = "github.com/eaba02dc/registrar"
 // below its line, and none of its own line or above. Packages of one line know
 // nothing of each other.
 var layers = [][]string{
-	{"cmd/regtool", "examples/embed"},
+	{"cmd/regtool", "examples/embed", "examples/keys"},
 	{"internal/bench", "internal/mesosjson", "internal/soak"},
 	{"wal"},
 	{"registrar"},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"reflect"
 	"strings"
 
@@ -28,17 +29,23 @@ func newExportCommand() *cobra.Command {
 		Short: "Write a registry as JSON",
 		Long: `Export writes the whole registry to standard output:
 
-  json     one document: master, revision, digest and every agent with all that
-           is known of it, in the order in which they arrived
-  ndjson   the agents alone, each a document on a line of its own
+  json     one document: master, revision, digest, every agent with all that is
+           known of it, in the order in which they arrived, and, if there are
+           any, the keys of user tables, in order of table and key
+  ndjson   the agents, then the keys, each a document on a line of its own; a
+           key's is the one with a "table"
   mesos    what a Mesos master answers at /registrar(1)/registry; agents stand
            in the order in which they came into their state
 
-The mesos form has no place for incarnations, labels and payloads, nor for what
-is known of agents that are unreachable or gone; an agent without a port gets
-Mesos's default, 5051. What is dropped is told on standard error. What import
-takes from such a form comes out the same. Import reads the mesos form only: to
-keep a registry as it is, copy its directory while nothing has it open.
+A key or value that is not UTF-8 stands in base64; "key_encoding" and
+"value_encoding" say so.
+
+The mesos form has no place for keys of user tables, for incarnations, labels
+and payloads, nor for what is known of agents that are unreachable or gone; an
+agent without a port gets Mesos's default, 5051. What is dropped is told on
+standard error. What import takes from such a form comes out the same. Import
+reads the mesos form only: to keep a registry as it is, copy its directory while
+nothing has it open.
 
 Export reads only. It does not open a registry that another process has open:
 stop that first, or use what it offers.`,
@@ -46,19 +53,19 @@ stop that first, or use what it offers.`,
   regtool export --dir /var/lib/registry --format ndjson | grep '"unreachable"'`,
 		Args: noArguments,
 	}
-	dir := dirFlag(cmd)
+	from := readingFlags(cmd)
 	format := cmd.Flags().String("format", "json", "json, ndjson or mesos")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		export := exporters[*format]
 		if export == nil {
 			return usagef("--format %q: there are json, ndjson and mesos", *format)
 		}
-		r, err := loadDir(cmd, *dir)
+		r, err := from.load(cmd)
 		if err != nil {
 			return err
 		}
 		if err := export(cmd.OutOrStdout(), r.Registry); err != nil {
-			return fmt.Errorf("export %s: %w", *dir, err)
+			return fmt.Errorf("export %s: %w", from.dir, err)
 		}
 		if *format != "mesos" {
 			return nil
@@ -135,7 +142,7 @@ type exportHead struct {
 	Digest   string      `json:"digest"`
 }
 
-// exportJSON writes one document, agent by agent.
+// exportJSON writes one document, agent by agent and key by key.
 func exportJSON(w io.Writer, reg *registry.Registry) error {
 	head := exportHead{Revision: reg.Revision(), Digest: reg.Digest().String()}
 	if m, ok := reg.Master(); ok {
@@ -147,45 +154,87 @@ func exportJSON(w io.Writer, reg *registry.Registry) error {
 	}
 	out := bufio.NewWriterSize(w, 64<<10)
 	out.Write(bytes.TrimSuffix(text, []byte("}")))
-	sep, end := `,"agents":[`, "]}\n"
-	err = eachJSON(reg, func(line []byte) error {
-		out.WriteString(sep + "\n")
-		sep, end = ",", "\n]}\n"
+	out.WriteString(`,"agents":[`)
+	if err := exportList(out, eachAgent(reg)); err != nil {
+		return err
+	}
+	if hasKeys(reg) {
+		out.WriteString(`,"keys":[`)
+		if err := exportList(out, eachKey(reg)); err != nil {
+			return err
+		}
+	}
+	out.WriteString("}\n")
+	return out.Flush()
+}
+
+func hasKeys(reg *registry.Registry) bool {
+	for range reg.Tables() {
+		return true
+	}
+	return false
+}
+
+// exportList writes the items of a list, one a line, and its end.
+func exportList(out *bufio.Writer, items iter.Seq2[any, error]) error {
+	sep, end := "\n", "]"
+	err := eachLine(items, func(line []byte) error {
+		out.WriteString(sep)
+		sep, end = ",\n", "\n]"
 		_, err := out.Write(line)
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	if sep != "," {
-		out.WriteString(sep)
-	}
 	out.WriteString(end)
-	return out.Flush()
+	return err
 }
 
 func exportNDJSON(w io.Writer, reg *registry.Registry) error {
 	out := bufio.NewWriterSize(w, 64<<10)
-	err := eachJSON(reg, func(line []byte) error {
-		out.Write(line)
-		return out.WriteByte('\n')
-	})
-	if err != nil {
-		return err
+	for _, items := range []iter.Seq2[any, error]{eachAgent(reg), eachKey(reg)} {
+		err := eachLine(items, func(line []byte) error {
+			out.Write(line)
+			return out.WriteByte('\n')
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return out.Flush()
 }
 
-// eachJSON calls each with the JSON of every agent.
-func eachJSON(reg *registry.Registry, each func([]byte) error) error {
-	for e := range reg.Entries() {
-		v, err := toEntryJSON(e)
+// eachAgent yields the JSON form of every agent; an error is a damaged entry.
+func eachAgent(reg *registry.Registry) iter.Seq2[any, error] {
+	return func(yield func(any, error) bool) {
+		for e := range reg.Entries() {
+			if v, err := toEntryJSON(e); !yield(v, err) {
+				return
+			}
+		}
+	}
+}
+
+// eachKey yields the JSON form of every key.
+func eachKey(reg *registry.Registry) iter.Seq2[any, error] {
+	return func(yield func(any, error) bool) {
+		for table := range reg.Tables() {
+			for key, item := range reg.Keys(table, "") {
+				if !yield(toKeyJSON(table, key, item), nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// eachLine calls each with every item on a line.
+func eachLine(items iter.Seq2[any, error], each func([]byte) error) error {
+	for v, err := range items {
 		if err != nil {
 			return err
 		}
 		line, err := jsonLine(v)
 		if err != nil {
-			return fmt.Errorf("agent %q: %w", e.ID(), err)
+			return err
 		}
 		if err := each(line); err != nil {
 			return err

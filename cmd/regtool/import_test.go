@@ -428,7 +428,7 @@ func importUntilKilled(t *testing.T, dir string) error {
 	if err != nil {
 		return err
 	}
-	r, err := openDir(t.Context(), dir, slog.New(slog.DiscardHandler))
+	r, err := openDir(t.Context(), dir, wal.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func sourceOf(arg string, stdin io.Reader) (source, error) {
 	lower := strings.ToLower(arg)
 	switch {
 	case arg == "-":
-		return source{"standard input", func(context.Context) (io.ReadCloser, error) { return io.NopCloser(stdin), nil }}, nil
+		return source{"standard input", awaits(func() (io.ReadCloser, error) { return io.NopCloser(stdin), nil })}, nil
 	case strings.HasPrefix(lower, "http://"), strings.HasPrefix(lower, "https://"):
 		u, err := url.Parse(arg)
 		if err != nil {
@@ -53,7 +53,11 @@ func sourceOf(arg string, stdin io.Reader) (source, error) {
 	if scheme, _, ok := strings.Cut(lower, "://"); ok && scheme != "" && !strings.Contains(scheme, "/") {
 		return source{}, usagef("%q: import reads http:// and https://, files, and standard input", arg)
 	}
-	return source{arg, func(context.Context) (io.ReadCloser, error) { return os.Open(arg) }}, nil
+	return source{arg, awaits(func() (io.ReadCloser, error) { return os.Open(arg) })}, nil
+}
+
+func awaits(open func() (io.ReadCloser, error)) func(context.Context) (io.ReadCloser, error) {
+	return func(ctx context.Context) (io.ReadCloser, error) { return awaited(ctx, open), nil }
 }
 
 // fetch asks a master. Its redirect to the leading master is followed.

@@ -156,7 +156,7 @@ func syncDir(dir string) error {
 // seen; if the store has changed since, it is rehearsed again, now that nobody
 // else can write. The error says how much was written.
 func (im *importer) extend(ctx context.Context, seen *registry.Registry) (*registry.Registry, error) {
-	r, err := openDir(ctx, im.dir, im.log)
+	r, err := openDir(ctx, im.dir, wal.Options{Logger: im.log})
 	if err != nil {
 		return nil, noneWritten(err)
 	}

@@ -15,11 +15,15 @@ short: who leads, how many agents are in each state, and what the store says
 of itself. "inspect agents", "inspect unreachable" and "inspect gone" list
 agents.
 
+With --at it shows the registry as it was at a revision, as far back as the log
+is kept.
+
 It reads only, and proves what it reads by digest and count. It does not open
 a registry that another process has open.`,
 		Example: `  regtool inspect --dir /var/lib/registry
   regtool inspect agents --dir /var/lib/registry --filter attr=rack:r12
-  regtool inspect gone --dir /var/lib/registry --json`,
+  regtool inspect gone --dir /var/lib/registry --json
+  regtool inspect --dir /var/lib/registry --at 4711`,
 		Args: subcommandOnly,
 	}
 	inspectRegistry(cmd)
@@ -42,9 +46,9 @@ format and size of the store. It is what "inspect" alone does.`,
 }
 
 func inspectRegistry(cmd *cobra.Command) {
-	dir, asJSON := dirFlag(cmd), jsonFlag(cmd)
+	from, asJSON := readingFlags(cmd), jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := loadDir(cmd, *dir)
+		s, err := from.load(cmd)
 		if err != nil {
 			return err
 		}

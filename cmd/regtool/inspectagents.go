@@ -30,7 +30,7 @@ is shown escaped: "\x1b". Use --json for the exact text.`, name, state),
   regtool inspect %[1]s --dir /var/lib/registry --filter hostname=host-1 --filter attr=rack`, name),
 		Args: noArguments,
 	}
-	dir, asJSON := dirFlag(cmd), jsonFlag(cmd)
+	from, asJSON := readingFlags(cmd), jsonFlag(cmd)
 	id := cmd.Flags().String("id", "", "list this agent only")
 	filters := cmd.Flags().StringArray("filter", nil, "list agents that pass: hostname=HOST, attr=NAME or attr=NAME:VALUE")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -38,7 +38,7 @@ is shown escaped: "\x1b". Use --json for the exact text.`, name, state),
 		if err != nil {
 			return usagef("%w", err)
 		}
-		s, err := loadDir(cmd, *dir)
+		s, err := from.load(cmd)
 		if err != nil {
 			return err
 		}

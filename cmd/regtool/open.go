@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -21,33 +22,76 @@ type stored struct {
 	Info     wal.Info
 }
 
-// loadDir reads and proves the registry in dir. It writes nothing and keeps
-// nothing open.
-func loadDir(cmd *cobra.Command, dir string) (_ *stored, err error) {
-	defer busy(cmd.ErrOrStderr(), "read "+dir)()
-	l, err := wal.Open(dir, wal.Options{ReadOnly: true, Logger: logger(cmd)})
+// loadDir reads and proves the registry in dir as it is now. It writes nothing
+// and keeps nothing open.
+func loadDir(cmd *cobra.Command, dir string) (*stored, error) {
+	return reading{dir: dir, at: lastRevision}.load(cmd)
+}
+
+// reading is what a command reads: the registry in a directory, at a revision.
+type reading struct {
+	dir        string
+	at         uint64
+	acceptLoss bool
+}
+
+const lastRevision = math.MaxUint64
+
+// readingFlags gives cmd the flags of a reading, set when the command runs.
+func readingFlags(cmd *cobra.Command) *reading {
+	s := &reading{}
+	dirFlagTo(cmd, &s.dir)
+	acceptLossFlagTo(cmd, &s.acceptLoss)
+	cmd.Flags().Uint64Var(&s.at, "at", lastRevision, "show it as it was at this revision (default: the last)")
+	cmd.Flags().Lookup("at").DefValue = ""
+	return s
+}
+
+// open opens the directory for reading.
+func (s reading) open(cmd *cobra.Command) (*wal.Log, error) {
+	l, err := wal.Open(s.dir, wal.Options{ReadOnly: true, AcceptLoss: s.acceptLoss, Logger: logger(cmd)})
 	if err != nil {
-		return nil, advise(dir, err)
+		return nil, advise(s.dir, err)
+	}
+	return l, nil
+}
+
+func (s reading) load(cmd *cobra.Command) (_ *stored, err error) {
+	defer busy(cmd.ErrOrStderr(), "read "+s.dir)()
+	l, err := s.open(cmd)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	info, err := l.Info()
 	if err != nil {
-		return nil, fmt.Errorf("look over %s: %w", dir, err)
+		return nil, fmt.Errorf("look over %s: %w", s.dir, err)
 	}
-	r, recovery, err := registrar.Load(cmd.Context(), l)
+	r, recovery, err := s.read(cmd.Context(), l)
 	if err != nil {
-		return nil, advise(dir, fmt.Errorf("read the registry in %s: %w", dir, err))
+		return nil, advise(s.dir, fmt.Errorf("read the registry in %s: %w", s.dir, err))
 	}
 	return &stored{r, recovery, info}, nil
 }
 
+func (s reading) read(ctx context.Context, l *wal.Log) (*registry.Registry, registrar.Recovery, error) {
+	if s.at == lastRevision {
+		return registrar.Load(ctx, l)
+	}
+	return registrar.LoadAt(ctx, l, s.at)
+}
+
 // openDir starts the engine on the registry in dir, for writing.
-func openDir(ctx context.Context, dir string, log *slog.Logger) (*registrar.Registrar, error) {
-	l, err := wal.Open(dir, wal.Options{Logger: log})
+func openDir(ctx context.Context, dir string, o wal.Options) (*registrar.Registrar, error) {
+	l, err := wal.Open(dir, o)
 	if err != nil {
 		return nil, advise(dir, err)
 	}
-	r, err := registrar.Open(ctx, l, registrar.Options{Logger: log})
+	r, err := registrar.Open(ctx, l, registrar.Options{
+		Logger: o.Logger,
+		// How much is remembered is for the master to say, and not stored.
+		HistoryRecords: math.MaxUint64, HistoryBytes: math.MaxInt64, HistoryAge: math.MaxInt64, MaxRequests: math.MaxInt,
+	})
 	if err != nil {
 		return nil, advise(dir, fmt.Errorf("recover the registry in %s: %w", dir, err))
 	}
@@ -70,7 +114,9 @@ func advise(dir string, err error) error {
 		return fmt.Errorf("%w; stop the program that has it open first, or use what that program offers", err)
 	case errors.Is(err, wal.ErrVersion), errors.Is(err, registry.ErrVersion):
 		return fmt.Errorf("%w; use the regtool that wrote it, or a newer one", err)
-	case errors.As(err, &corrupt), errors.As(err, &lost), errors.As(err, &row),
+	case errors.As(err, &lost):
+		return fmt.Errorf("%w; regtool check --dir %s lists all that is wrong, --accept-loss goes on with what is left", err, dir)
+	case errors.As(err, &corrupt), errors.As(err, &row),
 		errors.As(err, &record), errors.As(err, &mismatch):
 		return fmt.Errorf("%w; regtool check --dir %s lists all that is wrong", err, dir)
 	}

@@ -25,6 +25,12 @@ func commands() []*cobra.Command {
 		newInspectCommand(),
 		newExportCommand(),
 		newApplyCommand(),
+		newLogCommand(),
+		newDiffCommand(),
+		newGetCommand(),
+		newPutCommand(),
+		newDeleteCommand(),
+		newScanCommand(),
 		newCheckCommand(),
 		newBenchCommand(),
 		newDemoCommand(),
@@ -38,7 +44,8 @@ func newRootCommand() *cobra.Command {
 		Use:   "regtool",
 		Short: "Look after the durable registry of a cluster",
 		Long: `Regtool looks after the durable registry of a cluster: which agents belong to
-it, and in which state each of them is.
+it, and in which state each of them is. A program that embeds the registry can
+keep keys of its own in it, which get, put, delete and scan are for.
 
 A registry lives in a directory (--dir). Reading commands never write to it.
 A directory is used by one process at a time: a second one is told so.
@@ -154,10 +161,21 @@ func markFailures(cmd *cobra.Command) {
 
 // dirFlag gives cmd the flag that names the registry's directory.
 func dirFlag(cmd *cobra.Command) *string {
-	dir := cmd.Flags().String("dir", "", "directory of the registry (required)")
+	dir := new(string)
+	dirFlagTo(cmd, dir)
+	return dir
+}
+
+func dirFlagTo(cmd *cobra.Command, dir *string) {
+	cmd.Flags().StringVar(dir, "dir", "", "directory of the registry (required)")
 	cmd.MarkFlagRequired("dir")
 	cmd.MarkFlagDirname("dir")
-	return dir
+}
+
+// acceptLossFlagTo gives cmd the flag that goes on with what is left of a
+// registry.
+func acceptLossFlagTo(cmd *cobra.Command, accept *bool) {
+	cmd.Flags().BoolVar(accept, "accept-loss", false, "go on with what is left if acknowledged records are missing")
 }
 
 // jsonFlag gives cmd the flag that asks for JSON instead of a table.

@@ -17,7 +17,8 @@ type summary struct {
 	Unreachable         int         `json:"unreachable"`
 	Gone                int         `json:"gone"`
 	MinimumCapabilities []string    `json:"minimum_capabilities,omitempty"`
-	Entries             uint64      `json:"entries"` // over all tables
+	Keys                int         `json:"keys,omitempty"` // of user tables
+	Entries             uint64      `json:"entries"`        // over all tables
 	Revision            uint64      `json:"revision"`
 	Digest              string      `json:"digest"`
 	History             string      `json:"history"`
@@ -44,6 +45,19 @@ type storeJSON struct {
 	Records      recordsJSON      `json:"records"`
 	Checkpoints  []checkpointJSON `json:"checkpoints"` // oldest first
 	Witness      markJSON         `json:"witness"`
+	Losses       []lossJSON       `json:"losses,omitempty"` // that were accepted, oldest first
+}
+
+// lossJSON is a loss of records that was accepted.
+type lossJSON struct {
+	History    string   `json:"history"` // that ended with it
+	From       uint64   `json:"from"`    // the first revision lost
+	Left       markJSON `json:"left"`
+	Witnessed  markJSON `json:"witnessed"`
+	Quarantine uint64   `json:"quarantine"`
+	Reason     string   `json:"reason"`
+
+	text string
 }
 
 // recordsJSON counts the records that are kept; First is one more than Last if
@@ -80,6 +94,9 @@ func summarize(s *stored) summary {
 		Digest: s.Digest().String(), History: s.Recovery.Identity.History.String(), Epoch: s.Recovery.Identity.Epoch,
 		Store: toStoreJSON(s),
 	}
+	for _, keys := range s.Tables() {
+		out.Keys += keys
+	}
 	if m, ok := s.Master(); ok {
 		out.Master = toMasterJSON(m)
 	}
@@ -94,6 +111,11 @@ func toStoreJSON(s *stored) storeJSON {
 	}
 	for _, c := range s.Info.Checkpoints {
 		out.Checkpoints = append(out.Checkpoints, checkpointJSON{toMarkJSON(c.Mark), c.Bytes, c.Damage})
+	}
+	for _, l := range s.Info.Losses {
+		out.Losses = append(out.Losses, lossJSON{
+			l.History.String(), l.From, toMarkJSON(l.Left), toMarkJSON(l.Witnessed), l.Quarantine, l.Reason, l.String(),
+		})
 	}
 	return out
 }
@@ -111,12 +133,17 @@ func toMasterJSON(m registry.Master) *masterJSON {
 
 // facts is the summary for people.
 func (s summary) facts() []fact {
-	return []fact{
+	facts := []fact{
 		{"master", s.Master.text()},
 		{"admitted", s.Admitted},
 		{"unreachable", s.Unreachable},
 		{"gone", s.Gone},
 		{"capabilities", orNone(strings.Join(s.MinimumCapabilities, " "))},
+	}
+	if s.Keys > 0 { // most registries have agents only
+		facts = append(facts, fact{"keys", s.Keys})
+	}
+	facts = append(facts, []fact{
 		{"entries", s.Entries},
 		{"revision", s.Revision},
 		{"digest", s.Digest},
@@ -127,7 +154,11 @@ func (s summary) facts() []fact {
 		{"checkpoints", s.Store.checkpoints()},
 		{"witness", s.Store.Witness.text()},
 		{"bytes", s.Store.Bytes},
+	}...)
+	for _, l := range s.Store.Losses {
+		facts = append(facts, fact{"loss", l.text})
 	}
+	return facts
 }
 
 func (m *masterJSON) text() string {
