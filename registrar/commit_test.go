@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +51,34 @@ func TestOperationIsVisibleAndAnsweredOnlyOnceDurable(t *testing.T) {
 		}
 		wantAgents(t, r.Snapshot(), "a admitted")
 	})
+}
+
+// TestWhoHasAnAnswerSeesTheOperation lets thousands wait for one batch: the
+// first of them look while the last are not answered yet.
+func TestWhoHasAnAnswerSeesTheOperation(t *testing.T) {
+	g := &gate{Store: store.NewMemory()}
+	r := open(t, g, registrar.Options{})
+	for round := range 10 {
+		release := g.hold()
+		var waiters sync.WaitGroup
+		for i := range 4000 {
+			op := admit(fmt.Sprint(round, " ", i))
+			p := submit(t, r, op)
+			waiters.Go(func() {
+				if _, err := p.Wait(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if _, known := r.Snapshot().Entry(op.Agent.ID); !known {
+					t.Errorf("agent %q was answered for and is not there", op.Agent.ID)
+				}
+			})
+		}
+		release(nil)
+		waiters.Wait()
+		if t.Failed() {
+			return
+		}
+	}
 }
 
 func TestOperationsThatWaitBecomeOneRecord(t *testing.T) {

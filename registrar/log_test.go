@@ -88,19 +88,25 @@ type kept struct {
 	all []*registry.Registry // by revision
 }
 
-// live opens the store for a while of random operations and checkpoints.
+// live opens the store for a while of random operations, with a checkpoint among
+// them.
 func (k *kept) live(t *rapid.T) {
 	r, err := registrar.Open(context.Background(), k.m, registrar.Options{
 		Logger: quiet, MaxBatch: rapid.IntRange(1, 5).Draw(t, "batch"),
-		HistoryRecords:  rapid.SampledFrom([]uint64{1, 5, 1 << 20}).Draw(t, "history"),
-		CheckpointBytes: rapid.SampledFrom([]int64{1, 1 << 20}).Draw(t, "checkpoint"),
+		HistoryRecords: rapid.SampledFrom([]uint64{1, 5, 1 << 20}).Draw(t, "history"),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := r.Snapshot().Draft()
 	var all []*registrar.Pending
-	for range rapid.IntRange(0, 30).Draw(t, "operations") {
+	checkpoint := rapid.IntRange(0, 30).Draw(t, "checkpoint before")
+	for i := range rapid.IntRange(0, 30).Draw(t, "operations") {
+		if i == checkpoint {
+			if err := r.Checkpoint(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
 		op := drawOperation(t)
 		p, err := r.Submit(op)
 		if err != nil {

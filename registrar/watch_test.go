@@ -96,6 +96,50 @@ func TestWatchSeesNothingBeforeItIsVisible(t *testing.T) {
 	})
 }
 
+// eager is a store in which a record can be read before it is said to be
+// durable, which it is when held is closed.
+type eager struct {
+	store.Store
+	held chan struct{}
+}
+
+func (e *eager) Append(r store.Record) (durable func() error, err error) {
+	wait, err := e.Store.Append(r)
+	if err == nil {
+		err = wait()
+	}
+	held := e.held
+	return func() error {
+		if held != nil {
+			<-held
+		}
+		return nil
+	}, err
+}
+
+func TestWatchEndsAtWhatIsVisibleThoughTheStoreHasMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &eager{Store: store.NewMemory()}
+		r := open(t, e, registrar.Options{})
+		apply(t, r, admit("a"))
+		synctest.Wait() // the writer rests
+		e.held = make(chan struct{})
+		submit(t, r, admit("b"))
+		synctest.Wait()
+		w := watch(t, r, position(r, 0))
+		w.want("1: [+a admitted]")
+		events := make(chan string, 1)
+		go func() { events <- w.event() }()
+		synctest.Wait()
+		early := len(events) > 0
+		close(e.held)
+		if got := <-events; early || got != "2: [+b admitted]" {
+			t.Errorf("event is %s, before it is visible: %v", got, early)
+		}
+		r.Close()
+	})
+}
+
 func TestWatchOfWhatIsNotThereBeginsWithAResync(t *testing.T) {
 	m := store.NewMemory()
 	r := open(t, m, registrar.Options{CheckpointBytes: 1, HistoryRecords: 1})

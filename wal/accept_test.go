@@ -213,6 +213,41 @@ func TestAWitnessFromBeforeALossIsNoWitness(t *testing.T) {
 	}
 }
 
+// TestTheEpochOfALostRecordIsNotGivenOutAgain, although no record has it now.
+func TestTheEpochOfALostRecordIsNotGivenOutAgain(t *testing.T) {
+	const epoch = 5
+	live, dir := filepath.Join(t.TempDir(), "live"), filepath.Join(t.TempDir(), "crashed")
+	fill(t, live, 20)
+	l, err := wal.Open(live, wal.Options{Logger: quiet, WitnessEvery: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	durable, err := l.Append(storetest.Rec(21, epoch, 700))
+	if err != nil || durable() != nil {
+		t.Fatal("record 21 was not appended", err)
+	}
+	copyDir(t, live, dir)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	remove(t, newestFile(t, dir, "*.log"))
+	for _, accept := range []bool{true, false} {
+		l, err := wal.Open(dir, wal.Options{Logger: quiet, AcceptLoss: accept})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.AwaitWriting(); err != nil {
+			t.Fatal(err)
+		}
+		if got := l.Identity().Epoch; got != epoch {
+			t.Errorf("the highest epoch is %d, want %d; with the loss accepted just now: %v", got, epoch, accept)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestWhatSaysThatALossWasAcceptedIsNotLostWithTheLog: the same disk may lose
 // the end of Pebble's log a second time.
 func TestWhatSaysThatALossWasAcceptedIsNotLostWithTheLog(t *testing.T) {

@@ -137,6 +137,25 @@ func TestAnUnknownOutcomeStaysUnknown(t *testing.T) {
 	_ = l.Close() // Pebble gave up
 }
 
+// TestNoRecordIsDurableBehindOneThatMayNotBe: whatever Pebble says of it.
+func TestNoRecordIsDurableBehindOneThatMayNotBe(t *testing.T) {
+	l, err := wal.Create(testDir, wal.Options{FS: vfs.NewMem(), Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendTo(t, l, 1, 1)
+	broken := errors.New("broken")
+	for i, outcome := range []error{broken, nil} {
+		seq := uint64(i + 2)
+		if err := l.Settle(storetest.MarkAt(seq, 1), outcome); !errors.Is(err, broken) {
+			t.Errorf("record %d: got error %v, want %v", seq, err, broken)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // appendUntil appends large records one by one, until one is held up in
 // Pebble. It returns that one.
 func appendUntil(t *testing.T, l *wal.Log, held <-chan struct{}) (func() error, uint64) {

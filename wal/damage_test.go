@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -35,10 +36,32 @@ func afterCrash(t *testing.T, n uint64) (dir string) {
 	return dir
 }
 
+// copyDir also copies a store in use, as a crash would leave it: Pebble may
+// still make and remove tables, and then the copy is made anew.
 func copyDir(t testing.TB, from, to string) {
 	t.Helper()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
+	names := func() (list []string) {
+		err := fs.WalkDir(os.DirFS(from), ".", func(path string, _ fs.DirEntry, err error) error {
+			list = append(list, path)
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		return list
+	}
+	for {
+		before := names()
+		err := os.CopyFS(to, os.DirFS(from))
+		if err == nil && slices.Equal(before, names()) {
+			return
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(to); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

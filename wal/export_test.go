@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/eaba02dc/registrar/registrar/store"
 )
@@ -73,6 +74,18 @@ func SlotSealed(b []byte) []byte {
 	s = append(s, b...)
 	return binary.LittleEndian.AppendUint32(s, crc32.Checksum(s, castagnoli))
 }
+
+// Settle notes the outcome of the sync of a record, as its wait does.
+func (l *Log) Settle(m store.Mark, err error) error { return l.settle(&pending{log: l, mark: m}, err) }
+
+// ReadWitness is the place that the witness of a store on disk vouches for.
+func ReadWitness(dir string) (store.Mark, error) {
+	t, err := readWitness(vfs.Default, dir)
+	return t.mark, err
+}
+
+// SealChunk gives a chunk's frame the checksum of what is in it.
+func SealChunk(key, frame []byte) { seal(key, frame, frameChunk) }
 
 // GiveUp ends Pebble, as something in it would that nobody can recover from.
 func (l *Log) GiveUp(reason error) { l.watch.end(reason) }

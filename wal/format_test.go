@@ -112,14 +112,26 @@ func reopen(t *testing.T, dir string, damage func(*pebble.DB) error) *wal.Log {
 // TestADamagedCheckpointCostsNothing: the one before is offered, the records
 // after it are there, and the next checkpoint replaces the damaged one.
 func TestADamagedCheckpointCostsNothing(t *testing.T) {
-	for name, damage := range map[string]func(*pebble.DB) error{
-		"a chunk flipped": func(db *pebble.DB) error { return flipRow(db, wal.ChunkKey(nil, 20, 1)) },
-		"a chunk missing": func(db *pebble.DB) error { return db.Delete(wal.ChunkKey(nil, 20, 1), pebble.Sync) },
-		"the last chunk missing": func(db *pebble.DB) error {
-			return db.Delete(wal.ChunkKey(nil, 20, 5), pebble.Sync)
-		},
-		"the trailer flipped": func(db *pebble.DB) error { return flipRow(db, wal.ChunkKey(nil, 20, 1<<32-1)) },
-		"the trailer missing": func(db *pebble.DB) error { return db.Delete(wal.ChunkKey(nil, 20, 1<<32-1), pebble.Sync) },
+	const trailer, digest = 1<<32 - 1, 5 + 3*8 // the number of its row, and a place in it
+	flips := func(chunk uint32, at int) func(*pebble.DB) error {
+		return func(db *pebble.DB) error { return flipRow(db, wal.ChunkKey(nil, 20, chunk), at, nil) }
+	}
+	deletes := func(chunk uint32) func(*pebble.DB) error {
+		return func(db *pebble.DB) error { return db.Delete(wal.ChunkKey(nil, 20, chunk), pebble.Sync) }
+	}
+	for name, c := range map[string]struct {
+		damage func(*pebble.DB) error
+		text   string // of the finding
+	}{
+		"a chunk flipped":        {flips(1, 100), "chunk 1: its checksum does not match"},
+		"a chunk missing":        {deletes(1), "chunk 1 is missing"},
+		"the last chunk missing": {deletes(5), "it has 5 chunks"},
+		"a chunk of another checkpoint": {func(db *pebble.DB) error {
+			return flipRow(db, wal.ChunkKey(nil, 20, 1), 100, wal.SealChunk)
+		}, "or their checksum differs"},
+		"the trailer flipped":        {flips(trailer, 60), "its trailer: its checksum does not match"},
+		"the trailer's mark flipped": {flips(trailer, digest), "its trailer: its checksum does not match"},
+		"the trailer missing":        {deletes(trailer), "its end is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "store")
@@ -127,11 +139,11 @@ func TestADamagedCheckpointCostsNothing(t *testing.T) {
 			l := reopen(t, dir, nil)
 			compact(t, l, 10, 4)
 			compact(t, l, 20, 6)
-			if err := errors.Join(damage(l.DB()), l.Close()); err != nil {
+			if err := errors.Join(c.damage(l.DB()), l.Close()); err != nil {
 				t.Fatal(err)
 			}
-			if f := check(t, dir); len(f) != 1 || f[0].Place != "checkpoint 20" || f[0].Severity != wal.SeverityError {
-				t.Fatalf("findings %+v, want one for checkpoint 20", f)
+			if f := check(t, dir); len(f) != 1 || f[0].Place != "checkpoint 20" || f[0].Severity != wal.SeverityError || !strings.Contains(f[0].Problem, c.text) {
+				t.Fatalf("findings %+v, want one for checkpoint 20 that says %q", f, c.text)
 			}
 			l = reopen(t, dir, nil)
 			wantCheckpoint(t, l, 10, 4)
@@ -163,7 +175,7 @@ func TestDamageAtTheOldestPlaceIsNotTakenForLettingGo(t *testing.T) {
 	if oldest := l.Oldest(); oldest.Seq != 20 {
 		t.Fatalf("the oldest place is %+v, want record 20", oldest)
 	}
-	if err := flipRow(l.DB(), wal.ChunkKey(nil, 20, 1)); err != nil {
+	if err := flipRow(l.DB(), wal.ChunkKey(nil, 20, 1), 100, nil); err != nil {
 		t.Fatal(err)
 	}
 	_, _, err := l.Checkpoint(t.Context(), 25)
@@ -182,13 +194,17 @@ func TestDamageAtTheOldestPlaceIsNotTakenForLettingGo(t *testing.T) {
 	}
 }
 
-func flipRow(db *pebble.DB, key []byte) error {
+// flipRow flips a bit of a row, and has it sealed again unless reseal is nil.
+func flipRow(db *pebble.DB, key []byte, at int, reseal func(key, frame []byte)) error {
 	v, done, err := db.Get(key)
 	if err != nil {
 		return err
 	}
 	b := slices.Clone(v)
-	b[len(b)-1] ^= 4
+	b[at] ^= 4
+	if reseal != nil {
+		reseal(key, b)
+	}
 	return errors.Join(done.Close(), db.Set(key, b, pebble.Sync))
 }
 

@@ -111,6 +111,35 @@ func TestWhatTheWitnessSays(t *testing.T) {
 	}
 }
 
+// TestASlotTornByACrashCostsOneStepOfTheWitness: the two slots are written in
+// turn, so that whichever was under way, the other is one step behind at most.
+func TestASlotTornByACrashCostsOneStepOfTheWitness(t *testing.T) {
+	whole := filepath.Join(t.TempDir(), "whole")
+	fill(t, whole, 10)
+	l, err := wal.Open(whole, wal.Options{Logger: quiet, WitnessEvery: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendTo(t, l, 11, 16)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var left []uint64
+	for slot := range 2 {
+		dir := filepath.Join(t.TempDir(), "torn")
+		copyDir(t, whole, dir)
+		damage(t, filepath.Join(dir, "WITNESS"), flip(slot*4096+50))
+		testimony, err := wal.ReadWitness(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left = append(left, testimony.Seq)
+	}
+	if slices.Sort(left); !slices.Equal(left, []uint64{15, 16}) {
+		t.Fatalf("with one slot or the other torn the witness is at %v, want 15 and 16", left)
+	}
+}
+
 // accept opens a store whose loss is accepted, and not a second time.
 func accept(t *testing.T, dir string, lossy bool) {
 	t.Helper()

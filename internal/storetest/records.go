@@ -79,6 +79,7 @@ func outOfLine(t *testing.T, open Opener) {
 		r.First, r.Revision = first, revision
 		bad[name] = r
 	}
+	change("a gap", 11, 11) // of the numbers alone
 	change("a revision gap", 12, 12)
 	change("ends before", 11, 9)
 	change("revisions again", 10, 11)
