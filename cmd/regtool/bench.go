@@ -21,13 +21,14 @@ figure stands its floor, what the same bytes cost with nothing around them,
 measured in the same run. The benchmarks and how to read them are in
 docs/benchmarks.md.`,
 		Example: `  regtool bench registrar
-  regtool bench registrar --agents 1000 --rounds 1`,
+  regtool bench registrar --agents 1000 --rounds 1
+  regtool bench links`,
 		Args: subcommandOnly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return usagef("which benchmark? for example: regtool bench registrar")
 		},
 	}
-	cmd.AddCommand(newBenchRegistrarCommand(), newBenchInterferenceCommand(), newBenchVictimCommand())
+	cmd.AddCommand(newBenchRegistrarCommand(), newBenchInterferenceCommand(), newBenchLinksCommand(), newBenchVictimCommand())
 	return cmd
 }
 

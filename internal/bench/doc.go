@@ -7,6 +7,9 @@
 // Machines differ and are noisy, so the ratio to the floor is the figure to
 // keep, and the floor is measured in the same run.
 //
+// [Interference] measures a storm beside other work, [Links] who is told how
+// fast when a peer goes. What follows is of Registrar.
+//
 // # A repetition
 //
 //	floors       the bytes of each phase into a raw file; the raw read behind recover

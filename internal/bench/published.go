@@ -30,3 +30,13 @@ var mesos112 = history{
 		"recover": 0.566, "recover_clean": 0.566, "remove": 11.828,
 	},
 }
+
+// MESOS-2182 (2014), before its change and after, by pairs of linker and
+// linkee: 10,000 processes without links are started, exit and are waited for.
+var (
+	linksBefore    = history{5000: {"exits": 11.6}, 20_000: {"exits": 54}}
+	linksPublished = history{5000: {"exits": 0.50}, 20_000: {"exits": 0.68}}
+)
+
+// linksMesos112 is the same benchmark of Mesos 1.12-dev (c1b42f79d) on two cores.
+var linksMesos112 = history{5000: {"exits": 0.10}, 20_000: {"exits": 0.24}}
