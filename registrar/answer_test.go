@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/eaba02dc/registrar/ops"
@@ -95,4 +96,28 @@ func FuzzRequests(f *testing.F) {
 			t.Errorf("written and read again: %+v, was %+v", got, all)
 		}
 	})
+}
+
+// TestOnlyWhatIsDurableTakesThePlaceOfOlderAnswers: after a crash those under
+// way may never have been.
+func TestOnlyWhatIsDurableTakesThePlaceOfOlderAnswers(t *testing.T) {
+	q := newRequests(3)
+	for seq := range uint64(6) {
+		q.add(&answer{id: string(rune('a' + seq)), seq: seq + 1})
+	}
+	for _, c := range []struct {
+		durable uint64
+		want    string
+	}{{3, "abcdef"}, {5, "cdef"}, {6, "def"}} {
+		q.settle(c.durable)
+		got := ""
+		for id := range strings.SplitSeq("abcdef", "") {
+			if _, known := q.find(id); known {
+				got += id
+			}
+		}
+		if got != c.want {
+			t.Errorf("with %d records durable %s are remembered, want %s", c.durable, got, c.want)
+		}
+	}
 }
