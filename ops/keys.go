@@ -26,7 +26,8 @@ type Condition struct {
 }
 
 // AtRevision holds while the key's last change was at this revision, as
-// [registry.Item] has it. 0 means that the key is not there, as [Absent] does.
+// [registry.Item] has it. 0 means that the key is not there, as [Absent] does. A
+// revision is never given out twice, not after a loss of records either.
 func AtRevision(revision uint64) Condition { return Condition{true, revision} }
 
 // Absent holds while the key is not there.

@@ -157,7 +157,7 @@ func (l *logReader) record(rec store.Record, piece []Logged) ([]Logged, error) {
 	if err != nil {
 		return piece, err
 	}
-	revision := l.at.Revision
+	revision := rec.Revision - data.changed
 	for t := range data.operations() {
 		o := Logged{
 			Record: rec.Mark, At: data.stamp, Refusal: t.refusal.text,

@@ -30,6 +30,9 @@ import (
 // ID. If it was refused, refusal is the text of that, and why the number of its
 // reason (requests.go).
 //
+// The first record after a loss that was accepted goes on a billion revisions
+// further, which no operation has (RevisionsSkipped).
+//
 // | format | since | change   | read by |
 // |--------|-------|----------|---------|
 // | 1      | v0.1  | as above | all     |

@@ -38,8 +38,9 @@ func Load(ctx context.Context, s store.Store) (*registry.Registry, Recovery, err
 	return l.load(ctx, s)
 }
 
-// ErrNoRevision says that a registry has not come to a revision yet.
-var ErrNoRevision = errors.New("the registry has not come to it")
+// ErrNoRevision says that a registry has not come to a revision yet, or that it
+// was left out: see [RevisionsSkipped].
+var ErrNoRevision = errors.New("the registry was never at it")
 
 // LoadAt reads the registry as it was at a revision, and proves it as [Load]
 // does: Recovery.Mark is the first place that was proved at or after it. Its
@@ -47,11 +48,13 @@ var ErrNoRevision = errors.New("the registry has not come to it")
 func LoadAt(ctx context.Context, s store.Store, revision uint64) (*registry.Registry, Recovery, error) {
 	l := newLoader(s, revision, newRequests(1))
 	reg, found, err := l.load(ctx, s)
-	if err == nil && reg.Revision() < revision {
-		err = fmt.Errorf("revision %d: %w: its last is %d", revision, ErrNoRevision, reg.Revision())
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, found, err
+	case reg.Revision() < revision:
+		return nil, found, fmt.Errorf("revision %d: %w: its last is %d", revision, ErrNoRevision, reg.Revision())
+	case reg.Revision() > revision:
+		return nil, found, fmt.Errorf("revision %d: %w: it is one of those that were left out when a loss was accepted", revision, ErrNoRevision)
 	}
 	return reg, found, nil
 }
@@ -158,6 +161,7 @@ func (l *loader) replay(rec store.Record) error {
 		l.requests.replay(rec, data)
 	}
 	if rec.Revision > l.to {
+		l.draft.SkipTo(rec.Revision - data.changed)
 		return l.redoThrough(data)
 	}
 	return l.draft.Redo(data.rows, rec.Revision)
@@ -196,11 +200,22 @@ func (d *record) follows(before store.Mark, rec store.Record, id store.Identity)
 		return fmt.Errorf("it belongs to history %v, the store has %v there", d.history, history)
 	case d.epoch != rec.Epoch || rec.Epoch < before.Epoch:
 		return fmt.Errorf("of epoch %d in the store, it says epoch %d, after epoch %d", rec.Epoch, d.epoch, before.Epoch)
-	case rec.First != before.Revision+1 || rec.Revision != before.Revision+d.changed:
+	case rec.First != before.Revision+1 || rec.Revision != before.Revision+d.changed && !d.skips(before, rec, id):
 		return fmt.Errorf("it has revisions %d to %d for %d operations, after revision %d",
 			rec.First, rec.Revision, d.changed, before.Revision)
 	}
 	return nil
+}
+
+// RevisionsSkipped is how many revisions are given to nothing where a store goes
+// on after a loss of records that was accepted. Operations that are lost may have
+// been told to somebody, with their revisions, and nothing says for sure how many
+// there were: a compare-and-set at one of them must not meet another operation's.
+const RevisionsSkipped = 1_000_000_000
+
+// skips reports whether rec is the record that leaves revisions out.
+func (d *record) skips(before store.Mark, rec store.Record, id store.Identity) bool {
+	return id.GoesOn(rec.Seq) && rec.Revision == before.Revision+RevisionsSkipped+d.changed
 }
 
 // prove holds the draft against what the store says it should be at mark.

@@ -32,6 +32,10 @@ func (d *Draft) Redo(group []byte, revision uint64) error {
 	return nil
 }
 
+// SkipTo goes on as if the revisions up to this one, which is not an earlier one
+// than the draft's, had been given out: no operation led to them.
+func (d *Draft) SkipTo(revision uint64) { d.next.revision = revision }
+
 // group begins to read a group of rows.
 func (p *parser) group(group []byte) error {
 	p.Reset(group)

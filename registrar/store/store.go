@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 )
 
 // What a failed write means for its caller; test with [errors.Is].
@@ -74,7 +75,8 @@ type Identity struct {
 	Epoch uint64
 	// Earlier are the histories that this one goes on from, oldest first: the
 	// records up to each Until belong to it. A store takes a new history when
-	// the loss of records is accepted, since their numbers are given out again.
+	// the loss of records is accepted, since the numbers of records are given out
+	// again.
 	Earlier []Earlier
 }
 
@@ -92,6 +94,12 @@ func (i Identity) HistoryAt(seq uint64) HistoryID {
 		}
 	}
 	return i.History
+}
+
+// GoesOn reports whether the record with this number is the first after a loss
+// of records that was accepted.
+func (i Identity) GoesOn(seq uint64) bool {
+	return slices.ContainsFunc(i.Earlier, func(e Earlier) bool { return e.Until+1 == seq })
 }
 
 // Mark is a place in a history and what the registry amounted to there.
