@@ -72,14 +72,19 @@ func TestEngineDoesWhatAPlainMapDoesAcrossReopenings(t *testing.T) {
 		for range rapid.IntRange(1, 4).Draw(t, "lives") {
 			r, err := registrar.Open(context.Background(), m, registrar.Options{
 				Logger: quiet, MaxBatch: rapid.IntRange(1, 5).Draw(t, "batch"),
-				CheckpointBytes: rapid.SampledFrom([]int64{1, 1 << 20}).Draw(t, "checkpoint"),
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			var all []*registrar.Pending
 			var refusals []bool
-			for range rapid.IntRange(0, 30).Draw(t, "operations") {
+			checkpoint := rapid.IntRange(0, 30).Draw(t, "checkpoint before")
+			for i := range rapid.IntRange(0, 30).Draw(t, "operations") {
+				if i == checkpoint {
+					if err := r.Checkpoint(context.Background()); err != nil {
+						t.Fatal(err)
+					}
+				}
 				op := drawOperation(t)
 				p, err := r.Submit(op)
 				if err != nil {
