@@ -147,7 +147,8 @@ func (r *Registrar) fail(cause error) {
 // Close takes no more operations, waits until those it has taken are answered,
 // writes a checkpoint if reading the log would take much longer, and closes
 // the store. It returns why the engine had stopped, if it had, or what closing
-// met. Later calls wait for the first and return the same.
+// met; either takes back nothing that was answered. Later calls wait for the
+// first and return the same.
 func (r *Registrar) Close() error {
 	if !r.closing.CompareAndSwap(false, true) {
 		<-r.closed
@@ -162,7 +163,7 @@ func (r *Registrar) Close() error {
 	}
 	r.closeErr = r.failure()
 	if err := r.store.Close(); err != nil {
-		r.closeErr = errors.Join(r.closeErr, fmt.Errorf("close the store: %w", err))
+		r.closeErr = errors.Join(r.closeErr, err)
 	}
 	close(r.closed)
 	return r.closeErr

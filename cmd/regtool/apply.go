@@ -27,7 +27,11 @@ system) and why (--reason) is logged with it.
 An operation that does not fit the state of the agent is refused: the reason is
 printed, nothing of the registry is changed, and regtool exits with 1. That DIR
 was opened for writing is noted in it all the same. A registry that another
-process has open is not opened: stop that first, or use what it offers.`,
+process has open is not opened: stop that first, or use what it offers.
+
+When the operation is durable and closing DIR fails after that, the outcome is
+printed, the error begins with "applied at revision N, but", and the exit code
+is 1; with --json, close_error says why.`,
 		Example: `  regtool apply admit --dir /var/lib/registry --id a1 --hostname host-1 --resource cpus=4 --reason "new rack"
   regtool apply drain --dir /var/lib/registry --id a1 --grace 1h --reason "disk swap"
   regtool apply gone --dir /var/lib/registry --id a1 --reason "burnt down"`,
@@ -102,6 +106,7 @@ type outcome struct {
 	*keyName         // of operations on a key
 	Changed   bool   `json:"changed"`
 	Revision  uint64 `json:"revision"`
+	closeError
 }
 
 // apply makes the operation and prints out, with what came of it.
@@ -112,20 +117,25 @@ func (f *applyFlags) apply(cmd *cobra.Command, out outcome, decide decide) error
 	if err != nil {
 		return err
 	}
+	return f.applyTo(cmd, r, out, decide)
+}
+
+// applyTo closes r too. An operation that was answered is durable whatever
+// closing meets, so that is told apart from an operation that failed.
+func (f *applyFlags) applyTo(cmd *cobra.Command, r *registrar.Registrar, out outcome, decide decide) error {
 	result, err := applyOne(cmd, r, decide, *f.reason)
-	if err := errors.Join(err, r.Close()); err != nil {
-		return err
+	closing := r.Close()
+	if err != nil {
+		return errors.Join(err, closing)
 	}
 	out.Changed, out.Revision = result.Changed, result.Revision
+	out.closeError = toCloseError(closing)
 	if *f.json {
 		err = writeJSON(cmd.OutOrStdout(), out)
 	} else {
 		err = out.print(cmd)
 	}
-	if err != nil {
-		return fmt.Errorf("%s at revision %d, but the report could not be written: %w", out.done(), out.Revision, err)
-	}
-	return nil
+	return unsettled(out.done(), out.Revision, out.CloseError, err)
 }
 
 // done says what became of the operation.

@@ -61,7 +61,8 @@ further, it stays, and that is reported. What the input has no way to say
 flag) stays as it is. The master is written down where none is known.
 
 Fields that a registry has no place for are listed. With --strict they are an
-error and nothing is written.`,
+error and nothing is written. An error that begins with "imported:" is of what
+came after: the input is written.`,
 		Example: `  regtool import --dir /var/lib/registry http://master.example:5050/registrar(1)/registry
   regtool import --dir /var/lib/registry --strict registry.json.gz
   curl -s http://master.example:5050/state | regtool import --dir /var/lib/registry -`,
@@ -88,10 +89,7 @@ error and nothing is written.`,
 		} else {
 			err = out.print(cmd.OutOrStdout())
 		}
-		if err != nil {
-			return fmt.Errorf("imported: %s is at revision %d, but the report could not be written: %w", *dir, out.Revision, err)
-		}
-		return nil
+		return unsettled(fmt.Sprintf("imported: %s is", *dir), out.Revision, out.CloseError, err)
 	}
 	return cmd
 }
@@ -125,15 +123,17 @@ type importer struct {
 	changes uint64
 	// sync makes the names in a directory durable.
 	sync func(dir string) error
+	// closing is what closing a registry met that has the whole input.
+	closing error
 }
 
-func runImport(cmd *cobra.Command, dir string, src source, strict bool, show showProgress) (_ *importOutcome, err error) {
+func runImport(cmd *cobra.Command, dir string, src source, strict bool, show showProgress) (*importOutcome, error) {
 	ctx := cmd.Context()
 	in, err := newSpool(ctx, src, show)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
+	defer in.Close() // a nameless copy: nothing hangs on how it goes
 	im := &importer{
 		dir: dir, strict: strict, in: in, log: logger(cmd), sync: syncDir,
 		request: registrar.Request{Principal: principal(), Reason: importReason(src.name)},

@@ -316,7 +316,7 @@ func TestImportWaitsWhenTheQueueIsFull(t *testing.T) {
 		}
 		im := &importer{in: spoolOf(t, `{"slaves":[`+strings.Join(manyAgents(500), ",")+`]}`)}
 		end, err := im.write(t.Context(), r, registry.New())
-		if err != nil || end.Len(registry.Admitted) != 500 {
+		if err := errors.Join(err, r.Close()); err != nil || end.Len(registry.Admitted) != 500 {
 			t.Errorf("%s: imported %v, %v", name, end, err)
 		}
 	}

@@ -21,6 +21,7 @@ type importOutcome struct {
 	Revision uint64         `json:"revision"`
 	Digest   string         `json:"digest"`
 	NotKept  []notKept      `json:"not_kept"`
+	closeError
 }
 
 type importRead struct {
@@ -44,6 +45,7 @@ func (im *importer) outcome(source, dir string, created bool, end *registry.Regi
 		Read:    importRead{r.Admitted, r.Recovered, r.Unreachable, r.Gone},
 		Results: im.count, Changes: im.changes,
 		Revision: end.Revision(), Digest: end.Digest().String(), NotKept: []notKept{},
+		closeError: toCloseError(im.closing),
 	}
 	for _, l := range r.NotKept {
 		out.NotKept = append(out.NotKept, notKept(l))

@@ -67,7 +67,8 @@ func (im *importer) buildAt(ctx context.Context, dir string) (end *registry.Regi
 	if err != nil {
 		return nil, interrupted(ctx, err)
 	}
-	if end, err = im.write(ctx, r, registry.New()); err != nil {
+	end, err = im.write(ctx, r, registry.New())
+	if err := errors.Join(err, r.Close()); err != nil {
 		return nil, err
 	}
 	return end, moveStore(beside, dir)
@@ -160,6 +161,12 @@ func (im *importer) extend(ctx context.Context, seen *registry.Registry) (*regis
 	if err != nil {
 		return nil, noneWritten(err)
 	}
+	return im.extendIn(ctx, r, seen)
+}
+
+// extendIn closes r too. What closing meets takes back nothing of an input that
+// is written; it is for the outcome to tell.
+func (im *importer) extendIn(ctx context.Context, r *registrar.Registrar, seen *registry.Registry) (*registry.Registry, error) {
 	reg := r.Snapshot()
 	if reg.Digest() != seen.Digest() {
 		if err := im.rehearse(ctx, reg); err != nil {
@@ -167,8 +174,9 @@ func (im *importer) extend(ctx context.Context, seen *registry.Registry) (*regis
 		}
 	}
 	end, err := im.write(ctx, r, reg)
+	im.closing = r.Close()
 	if err != nil {
-		return nil, fmt.Errorf("%w; a part may have been written: importing the same input again does the rest", err)
+		return nil, fmt.Errorf("%w; a part may have been written: importing the same input again does the rest", errors.Join(err, im.closing))
 	}
 	return end, nil
 }
@@ -179,19 +187,18 @@ func noneWritten(err error) error { return fmt.Errorf("nothing of the input was 
 // the engine takes four batches of this many.
 const maxUnderway = 4 * 4096
 
-// write submits every operation of the import, waits until all are durable,
-// and closes r. What the registry was before is reg.
+// write submits every operation of the import and waits until all are durable.
+// What the registry was before is reg.
 func (im *importer) write(ctx context.Context, r *registrar.Registrar, reg *registry.Registry) (*registry.Registry, error) {
 	w := writing{ctx: ctx, r: r, request: im.request}
 	_, err := walk(ctx, im.in, reg, w.submit)
 	for err == nil && len(w.underway) > 0 {
 		err = w.settle()
 	}
-	end := r.Snapshot()
-	if err := errors.Join(interrupted(ctx, err), r.Close()); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, interrupted(ctx, err)
 	}
-	return end, nil
+	return r.Snapshot(), nil
 }
 
 // writing keeps a bounded number of operations under way.

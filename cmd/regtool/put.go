@@ -30,7 +30,8 @@ same.
 
 A table's name has 1 to 64 bytes of UTF-8, a key 1 to 1024 bytes, a value up to
 1 MiB. A registry that another process has open is not opened: stop that first,
-or use what it offers.`,
+or use what it offers. An error that begins with "applied at revision N, but" is
+of what came after: the key is written.`,
 		Example: `  regtool put --dir /var/lib/registry jobs j1 queued --reason "new job"
   regtool put --dir /var/lib/registry jobs j1 running --if-revision 17 --reason "claimed"
   regtool put --dir /var/lib/registry certificates ca --file ca.der --reason "renewed"
