@@ -85,11 +85,16 @@ func (b *buffer) rowHead(since uint64, table uint8, key string) int {
 func (b *buffer) agentRow(e *entry, scratch *buffer) []byte {
 	at := b.rowHead(e.since, agentTable, string(e.id))
 	scratch.Reset()
-	scratch.Uint(agentVersion)
-	scratch.status(&e.status)
+	scratch.agentHead(&e.status)
 	b.BinLen(len(scratch.Bytes) + len(e.info))
 	b.Bytes = append(append(b.Bytes, scratch.Bytes...), e.info...)
 	return b.Bytes[at:]
+}
+
+// agentHead is the body of an agent up to its info.
+func (b *buffer) agentHead(s *status) {
+	b.Uint(agentVersion)
+	b.status(s)
 }
 
 // row appends a row of any other table and returns what the digest covers of it.

@@ -99,6 +99,15 @@ func (e Entry) Agent() (Agent, error) {
 	return a, nil
 }
 
+// Body is the status and what the agent says of itself, encoded as a row has it.
+// It is the same for two entries if nothing but ID and Since tells them apart,
+// and only then.
+func (e Entry) Body() string {
+	b := newBuffer()
+	b.agentHead(&e.status)
+	return string(b.Bytes) + e.info
+}
+
 // Incarnation is that of the agent's info, found without decoding the rest;
 // empty if it has none.
 func (e Entry) Incarnation() string {

@@ -2,7 +2,7 @@ package main
 
 import (
 	"bytes"
-	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +24,11 @@ func newDiffCommand() *cobra.Command {
 		Long: `Diff shows what must change in registry A to make it registry B: the agents that
 were added, removed or changed, field by field, and what else differs. A and B
 are directories, each with @REVISION behind it to take it as it was then.
+
+A field is named by its path. In a list of things that have names, the second of
+a name is called name#2; a name in which that or the path could be mistaken stands
+in quotes. Where all fields are the same, and yet the entry is not, as when two
+attributes have changed places, "(order or encoding)" differs.
 
 It reads only, and exits with 0 also if there are differences.`,
 		Example: `  regtool diff /var/lib/registry@4711 /var/lib/registry
@@ -94,19 +99,28 @@ func differences(a, b *registry.Registry) ([]difference, error) {
 	c := comparison{all: []difference{}}
 	c.add(difference{Table: "master"}, masterSide(a), masterSide(b))
 	for e := range a.Entries() {
-		if other, known := b.Entry(e.ID()); !known {
-			c.agents(e.ID(), &e, nil)
-		} else if other != e {
-			c.agents(e.ID(), &e, &other)
-		}
+		c.agent(e.ID(), a, b)
 	}
 	for e := range b.Entries() {
 		if _, known := a.Entry(e.ID()); !known {
-			c.agents(e.ID(), nil, &e)
+			c.agent(e.ID(), a, b)
 		}
 	}
 	c.keys(a, b)
 	return c.all, c.err
+}
+
+// side is an entry as one registry has it. Bytes decide whether it differs, its
+// JSON only says in what: no way of naming fields can hide a difference.
+type side struct {
+	bytes string // but for its key, and what depends on the history
+	json  func() (any, error)
+}
+
+// String tells sides of an entry apart that have the same JSON.
+func (s *side) String() string {
+	sum := sha256.Sum256([]byte(s.bytes))
+	return fmt.Sprintf("%s, sha256 %x…", counted(len(s.bytes), "byte"), sum[:8])
 }
 
 // comparison gathers what differs. After an error it does nothing more.
@@ -115,18 +129,23 @@ type comparison struct {
 	err error
 }
 
-// add compares the JSON of an entry on both sides, nil where it is not there,
-// but for the fields in same: its key, and what depends on the history.
-func (c *comparison) add(d difference, a, b any, same ...string) {
-	if c.err != nil {
-		return
-	}
-	d.Change = "changed"
+// inNoField stands for what differs where no field does.
+const inNoField = "(order or encoding)"
+
+// add compares an entry on both sides, nil where it is not there. The fields in
+// same are not in the bytes of a side either.
+func (c *comparison) add(d difference, a, b *side, same ...string) {
 	switch {
+	case c.err != nil, a == nil && b == nil:
+		return
 	case a == nil:
 		d.Change = "added"
 	case b == nil:
 		d.Change = "removed"
+	case a.bytes == b.bytes:
+		return
+	default:
+		d.Change = "changed"
 	}
 	inA, errA := fieldsOf(a, same)
 	inB, errB := fieldsOf(b, same)
@@ -134,79 +153,89 @@ func (c *comparison) add(d difference, a, b any, same ...string) {
 		c.err = fmt.Errorf("%s: %w", d.what(), c.err)
 		return
 	}
-	d.Fields = map[string]fieldSides{}
-	for path, v := range inA {
-		if w, there := inB[path]; !there || w != v {
-			d.Fields[path] = fieldSides{v, w}
-		}
+	d.Fields = differing(inA, inB)
+	if d.Change == "changed" && len(d.Fields) == 0 {
+		d.Fields[inNoField] = fieldSides{a.String(), b.String()}
 	}
-	for path, w := range inB {
-		if _, there := inA[path]; !there {
-			d.Fields[path] = fieldSides{nil, w}
-		}
-	}
-	if len(d.Fields) > 0 {
-		c.all = append(c.all, d)
-	}
+	c.all = append(c.all, d)
 }
 
-func (c *comparison) agents(id registry.AgentID, a, b *registry.Entry) {
-	c.add(difference{Table: "agents", Key: string(id)}, c.agentSide(a), c.agentSide(b), "id", "since", "agent.id")
+// differing are the fields that are not the same.
+func differing(a, b map[string]any) map[string]fieldSides {
+	fields := map[string]fieldSides{}
+	for path, v := range a {
+		if w, there := b[path]; !there || w != v {
+			fields[path] = fieldSides{v, w}
+		}
+	}
+	for path, w := range b {
+		if _, there := a[path]; !there {
+			fields[path] = fieldSides{nil, w}
+		}
+	}
+	return fields
 }
 
-func (c *comparison) agentSide(e *registry.Entry) any {
-	if e == nil {
+func (c *comparison) agent(id registry.AgentID, a, b *registry.Registry) {
+	c.add(difference{Table: "agents", Key: string(id)}, agentSide(a, id), agentSide(b, id), "id", "since", "agent.id")
+}
+
+func agentSide(r *registry.Registry, id registry.AgentID) *side {
+	e, known := r.Entry(id)
+	if !known {
 		return nil
 	}
-	v, err := toEntryJSON(*e)
-	c.err = cmp.Or(c.err, err)
-	return v
+	return &side{e.Body(), func() (any, error) { return toEntryJSON(e) }}
 }
 
 // keys compares the user tables.
 func (c *comparison) keys(a, b *registry.Registry) {
 	for table := range a.Tables() {
-		for key, item := range a.Keys(table, "") {
-			if other, known := b.Key(table, key); !known {
-				c.key(table, key, &item, nil)
-			} else if other.Value != item.Value {
-				c.key(table, key, &item, &other)
-			}
+		for key := range a.Keys(table, "") {
+			c.key(table, key, a, b)
 		}
 	}
 	for table := range b.Tables() {
-		for key, item := range b.Keys(table, "") {
+		for key := range b.Keys(table, "") {
 			if _, known := a.Key(table, key); !known {
-				c.key(table, key, nil, &item)
+				c.key(table, key, a, b)
 			}
 		}
 	}
 }
 
-func (c *comparison) key(table, key string, a, b *registry.Item) {
-	side := func(item *registry.Item) any {
-		if item == nil {
-			return nil
-		}
-		return toKeyJSON(table, key, *item)
-	}
+func (c *comparison) key(table, key string, a, b *registry.Registry) {
 	name := toKeyName(table, key)
-	c.add(difference{Table: "keys", Of: &name}, side(a), side(b), "table", "key", "key_encoding", "revision")
+	c.add(difference{Table: "keys", Of: &name}, keySide(a, table, key), keySide(b, table, key),
+		"table", "key", "key_encoding", "revision")
 }
 
-func masterSide(r *registry.Registry) any {
-	if m, ok := r.Master(); ok {
-		return toMasterJSON(m)
+func keySide(r *registry.Registry, table, key string) *side {
+	item, known := r.Key(table, key)
+	if !known {
+		return nil
 	}
-	return nil
+	return &side{item.Value, func() (any, error) { return toKeyJSON(table, key, item), nil }}
 }
 
-// fieldsOf is the simple values in the JSON of v, each by its path, without
+func masterSide(r *registry.Registry) *side {
+	m, known := r.Master()
+	if !known {
+		return nil
+	}
+	return &side{fmt.Sprintf("%#v", m), func() (any, error) { return toMasterJSON(m), nil }}
+}
+
+// fieldsOf is the simple values in the JSON of a side, each by its path, without
 // those that stand for the same on both sides.
-func fieldsOf(v any, same []string) (map[string]any, error) {
+func fieldsOf(s *side, same []string) (map[string]any, error) {
 	fields := map[string]any{}
-	if v == nil {
+	if s == nil {
 		return fields, nil
+	}
+	v, err := s.json()
+	if err != nil {
+		return nil, err
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -225,11 +254,12 @@ func fieldsOf(v any, same []string) (map[string]any, error) {
 	return fields, nil
 }
 
+// flatten gives every simple value of the tree a path of its own.
 func flatten(fields map[string]any, path string, tree any) {
 	switch v := tree.(type) {
 	case map[string]any:
 		for name, sub := range v {
-			flatten(fields, joinPath(path, name), sub)
+			flatten(fields, joinPath(path, fieldName(name)), sub)
 		}
 	case []any:
 		for i, name := range itemNames(v) {
@@ -247,6 +277,15 @@ func joinPath(path, name string) string {
 	return path + "." + name
 }
 
+// fieldName is how a name stands in a path: in quotes if it could be taken for
+// something else there, such as two names, a place in a list, or a numbered name.
+func fieldName(name string) string {
+	if strings.Trim(name, "0123456789") == "" || strings.ContainsAny(name, `.#"`) {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
 // itemNames names the items of an array: by the name that each has of itself,
 // numbered from the second of that name on, or by its place if it has none.
 func itemNames(items []any) []string {
@@ -255,7 +294,7 @@ func itemNames(items []any) []string {
 		names[i] = strconv.Itoa(i)
 		fields, _ := item.(map[string]any)
 		if name, ok := fields["name"].(string); ok {
-			names[i] = name
+			names[i] = fieldName(name)
 			if seen[name]++; seen[name] > 1 {
 				names[i] += "#" + strconv.Itoa(seen[name])
 			}
