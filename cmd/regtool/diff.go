@@ -37,13 +37,9 @@ It reads only, and exits with 0 also if there are differences.`,
 	}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var sides [2]*registry.Registry
-		for i, arg := range args {
-			s, err := loadPlace(cmd, arg)
-			if err != nil {
-				return err
-			}
-			sides[i] = s.Registry
+		sides, err := loadPlaces(cmd, args)
+		if err != nil {
+			return err
 		}
 		all, err := differences(sides[0], sides[1])
 		if err != nil {
@@ -57,18 +53,43 @@ It reads only, and exits with 0 also if there are differences.`,
 	return cmd
 }
 
-// loadPlace loads DIR or DIR@REVISION. A directory may have an @ in its name.
-func loadPlace(cmd *cobra.Command, place string) (*stored, error) {
-	if _, err := os.Stat(place); err != nil {
-		if i := strings.LastIndexByte(place, '@'); i >= 0 {
-			revision, err := strconv.ParseUint(place[i+1:], 10, 64)
-			if err != nil {
-				return nil, usagef("%s: %q behind the @ is not a revision", place, place[i+1:])
-			}
-			return reading{dir: place[:i], at: revision}.load(cmd)
+// loadPlaces loads both arguments, once both are known to make sense.
+func loadPlaces(cmd *cobra.Command, args []string) (sides [2]*registry.Registry, err error) {
+	var places [2]reading
+	for i, arg := range args {
+		if places[i], err = placeOf(arg); err != nil {
+			return sides, err
 		}
 	}
-	return loadDir(cmd, place)
+	for i, place := range places {
+		s, err := place.load(cmd)
+		if err != nil {
+			return sides, err
+		}
+		sides[i] = s.Registry
+	}
+	return sides, nil
+}
+
+// placeOf reads DIR or DIR@REVISION. A directory may have an @ in its name.
+func placeOf(arg string) (reading, error) {
+	dir, text, found := arg, "", false
+	if _, err := os.Stat(arg); err != nil {
+		if i := strings.LastIndexByte(arg, '@'); i >= 0 {
+			dir, text, found = arg[:i], arg[i+1:], true
+		}
+	}
+	if dir == "" {
+		return reading{}, usagef("%q names no directory: give DIR or DIR@REVISION", arg)
+	}
+	if !found {
+		return reading{dir: dir}, nil
+	}
+	revision, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return reading{}, usagef("%s: %q behind the @ is not a revision", arg, text)
+	}
+	return reading{dir: dir, at: &revision}, nil
 }
 
 // difference is an entry that is not the same in both registries.

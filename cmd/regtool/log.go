@@ -39,7 +39,7 @@ moment in which this command looks, once a second: it may be tried again.`,
   regtool log --dir /var/lib/registry --follow`,
 		Args: noArguments,
 	}
-	l := logCommand{reading: reading{at: lastRevision}}
+	var l logCommand
 	dirFlagTo(cmd, &l.reading.dir)
 	acceptLossFlagTo(cmd, &l.reading.acceptLoss)
 	cmd.Flags().BoolVar(&l.json, "json", false, "print a JSON document a line, for programs")

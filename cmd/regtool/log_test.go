@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,7 +72,7 @@ func TestLogSaysThatWhatItToldIsNoLongerSo(t *testing.T) {
 	cmd.SetContext(t.Context())
 	cmd.SetErr(io.Discard)
 	var out strings.Builder
-	log := &logCommand{cmd: cmd, out: bufio.NewWriter(&out), reading: reading{dir: dir, at: lastRevision}, to: lastRevision}
+	log := &logCommand{cmd: cmd, out: bufio.NewWriter(&out), reading: reading{dir: dir}, to: math.MaxUint64}
 	if err := log.print(t.Context()); err != nil || !strings.Contains(out.String(), "t k set") {
 		t.Fatalf("%v, told %s", err, out.String())
 	}

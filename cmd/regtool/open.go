@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -25,27 +26,45 @@ type stored struct {
 // loadDir reads and proves the registry in dir as it is now. It writes nothing
 // and keeps nothing open.
 func loadDir(cmd *cobra.Command, dir string) (*stored, error) {
-	return reading{dir: dir, at: lastRevision}.load(cmd)
+	return reading{dir: dir}.load(cmd)
 }
 
 // reading is what a command reads: the registry in a directory, at a revision.
 type reading struct {
 	dir        string
-	at         uint64
+	at         *uint64 // nil for the last
 	acceptLoss bool
 }
-
-const lastRevision = math.MaxUint64
 
 // readingFlags gives cmd the flags of a reading, set when the command runs.
 func readingFlags(cmd *cobra.Command) *reading {
 	s := &reading{}
 	dirFlagTo(cmd, &s.dir)
 	acceptLossFlagTo(cmd, &s.acceptLoss)
-	cmd.Flags().Uint64Var(&s.at, "at", lastRevision, "show it as it was at this revision (default: the last)")
-	cmd.Flags().Lookup("at").DefValue = ""
+	cmd.Flags().Var(revisionFlag{&s.at}, "at", "show it as it was at this revision (default: the last)")
 	return s
 }
+
+// revisionFlag is the value of a flag that may be left out: every number is a
+// revision, so that none can stand for that.
+type revisionFlag struct{ to **uint64 }
+
+func (f revisionFlag) Set(text string) error {
+	revision, err := strconv.ParseUint(text, 10, 64)
+	if err == nil {
+		*f.to = &revision
+	}
+	return err
+}
+
+func (f revisionFlag) String() string {
+	if f.to == nil || *f.to == nil {
+		return ""
+	}
+	return strconv.FormatUint(**f.to, 10)
+}
+
+func (f revisionFlag) Type() string { return "uint" }
 
 // open opens the directory for reading.
 func (s reading) open(cmd *cobra.Command) (*wal.Log, error) {
@@ -75,10 +94,10 @@ func (s reading) load(cmd *cobra.Command) (_ *stored, err error) {
 }
 
 func (s reading) read(ctx context.Context, l *wal.Log) (*registry.Registry, registrar.Recovery, error) {
-	if s.at == lastRevision {
+	if s.at == nil {
 		return registrar.Load(ctx, l)
 	}
-	return registrar.LoadAt(ctx, l, s.at)
+	return registrar.LoadAt(ctx, l, *s.at)
 }
 
 // openDir starts the engine on the registry in dir, for writing.
