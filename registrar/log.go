@@ -3,6 +3,7 @@ package registrar
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -50,13 +51,54 @@ func Log(ctx context.Context, s store.Store, from uint64) iter.Seq2[Logged, erro
 	}
 }
 
+// ErrReplaced says that a store does not have a record that was read from it
+// before: a copy was put back in its place, or it is another store.
+var ErrReplaced = errors.New("the store was replaced by another, or by a copy of its own past")
+
 // LogAfter does what [Log] does from the end of a record on, that of an
-// operation that was yielded before.
+// operation that was yielded before. It is [ErrReplaced] if the store ends before
+// that record, or has one there that led elsewhere: to another epoch, revision or
+// content of the registry.
 func LogAfter(ctx context.Context, s store.Store, record store.Mark) iter.Seq2[Logged, error] {
 	return func(yield func(Logged, error) bool) {
+		if err := holds(ctx, s, record); err != nil {
+			yield(Logged{}, fmt.Errorf("read the log after record %d (revision %d): %w", record.Seq, record.Revision, err))
+			return
+		}
 		l := &logReader{s: s, at: record, known: true}
 		l.each(ctx, math.MaxUint64, yield)
 	}
+}
+
+// holds fails unless the store came through this place.
+func holds(ctx context.Context, s store.Store, place store.Mark) error {
+	if place.Seq == 0 {
+		return nil
+	}
+	for rec, err := range s.Records(ctx, place.Seq-1) {
+		switch {
+		case errors.Is(err, store.ErrCompacted): // unless it is where a checkpoint is
+			for _, p := range s.Places() {
+				if p.Seq == place.Seq {
+					return unchanged(place, p.Mark)
+				}
+			}
+			return err
+		case err != nil:
+			return err
+		}
+		return unchanged(place, rec.Mark)
+	}
+	return fmt.Errorf("%w: there is no record %d", ErrReplaced, place.Seq)
+}
+
+// unchanged compares what a record amounted to with what it does now.
+func unchanged(was, is store.Mark) error {
+	if was == is {
+		return nil
+	}
+	return fmt.Errorf("%w: it was of epoch %d, with digest %x, and is of epoch %d, at revision %d, with digest %x",
+		ErrReplaced, was.Epoch, was.Digest, is.Epoch, is.Revision, is.Digest)
 }
 
 // Log yields the operations that are visible when it begins, as the function

@@ -196,3 +196,88 @@ func TestLogOfWhatWasLetGoNamesTheOldest(t *testing.T) {
 		t.Errorf("log after all is %q", got)
 	}
 }
+
+// after reads the log behind a record.
+func after(s store.Store, record store.Mark) (revisions []uint64, err error) {
+	for o, err := range registrar.LogAfter(context.Background(), s, record) {
+		if err != nil {
+			return revisions, err
+		}
+		revisions = append(revisions, o.Revision)
+	}
+	return revisions, nil
+}
+
+// mark is the place of the last operation in the log.
+func mark(t *testing.T, s store.Store) (last store.Mark) {
+	t.Helper()
+	for o, err := range registrar.Log(t.Context(), s, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = o.Record
+	}
+	return last
+}
+
+func TestLogAfterARecordThatIsNoLongerThereIsAnError(t *testing.T) {
+	m := store.NewMemory()
+	r := open(t, m, registrar.Options{})
+	apply(t, r, admit("a"))
+	told := mark(t, m)
+	apply(t, r, admit("b"))
+	if got, err := after(m, told); err != nil || !slices.Equal(got, []uint64{2}) {
+		t.Fatalf("after revision 1: %v, %v", got, err)
+	}
+	if got, err := after(m, store.Mark{}); err != nil || !slices.Equal(got, []uint64{1, 2}) {
+		t.Errorf("after nothing: %v, %v", got, err)
+	}
+	beyond := mark(t, m)
+	beyond.Seq++
+	for name, change := range map[string]func(*store.Mark){
+		"another epoch":         func(m *store.Mark) { m.Epoch++ },
+		"another revision":      func(m *store.Mark) { m.Revision++ },
+		"another count":         func(m *store.Mark) { m.Count++ },
+		"another digest":        func(m *store.Mark) { m.Digest[0]++ },
+		"a record of elsewhere": func(m *store.Mark) { *m = beyond },
+	} {
+		was := told
+		change(&was)
+		if got, err := after(m, was); !errors.Is(err, registrar.ErrReplaced) || got != nil {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+// A checkpoint vouches for its record, once that was let go.
+func TestLogAfterARecordThatWasLetGoNeedsACheckpointThere(t *testing.T) {
+	m := store.NewMemory()
+	r := open(t, m, registrar.Options{HistoryRecords: 1})
+	apply(t, r, admit("a"))
+	early := mark(t, m)
+	apply(t, r, admit("b"))
+	told := mark(t, m)
+	for _, id := range []string{"c", "d", "e"} {
+		if err := r.Checkpoint(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		apply(t, r, admit(id))
+		if m.Oldest() == told {
+			break
+		}
+	}
+	if m.Oldest() != told {
+		t.Fatalf("the oldest place is %+v, want %+v", m.Oldest(), told)
+	}
+	if got, err := after(m, told); err != nil || !slices.Equal(got[:1], []uint64{3}) {
+		t.Errorf("after the oldest place: %v, %v", got, err)
+	}
+	other := told
+	other.Digest[0]++
+	if _, err := after(m, other); !errors.Is(err, registrar.ErrReplaced) {
+		t.Errorf("after another record there: %v", err)
+	}
+	if _, err := after(m, early); !errors.Is(err, store.ErrCompacted) {
+		t.Errorf("before the oldest place: %v", err)
+	}
+}

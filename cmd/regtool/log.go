@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +34,12 @@ inspect. What is older is an error that names the oldest revision there is.
 With --follow it goes on with what is written from then on, until it is
 interrupted. A registry is read while no process has it open for writing; what
 such a process writes is told once it has ended. Nor can one open it in the
-moment in which this command looks, once a second: it may be tried again.`,
+moment in which this command looks, once a second: it may be tried again.
+
+Where DIR is replaced under it, by a backup or another registry, or a loss of
+records is accepted, what it told is not all so any more: it says so and exits
+with 1. It knows by the last record that it told: number, epoch, revision, and
+the digest of the registry there.`,
 		Example: `  regtool log --dir /var/lib/registry
   regtool log --dir /var/lib/registry --from 4711 --to 4720 --json
   regtool log --dir /var/lib/registry --follow`,
@@ -106,12 +112,14 @@ func (l *logCommand) piece(ctx context.Context) (piece []registrar.Logged, more 
 		return nil, false, err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	if err := l.sameHistory(w.Identity().History); err != nil {
+	if err := l.sameHistory(w.Identity()); err != nil {
 		return nil, false, err
 	}
 	const enough = 5000
 	for o, err := range l.rest(ctx, w) {
 		switch {
+		case errors.Is(err, registrar.ErrReplaced):
+			return nil, false, fmt.Errorf("%s: %w; what was told is not all so any more; run this again", l.reading.dir, err)
 		case err != nil:
 			return nil, false, advise(l.reading.dir, fmt.Errorf("read %s: %w", l.reading.dir, err))
 		case o.Revision > l.to:
@@ -133,13 +141,20 @@ func (l *logCommand) rest(ctx context.Context, w *wal.Log) iter.Seq2[registrar.L
 }
 
 // sameHistory notices that what was told is no longer so.
-func (l *logCommand) sameHistory(now store.HistoryID) error {
-	if l.history != (store.HistoryID{}) && now != l.history {
+func (l *logCommand) sameHistory(now store.Identity) error {
+	ended := func(e store.Earlier) bool { return e.History == l.history }
+	switch {
+	case l.history == (store.HistoryID{}):
+		l.history = now.History
+		return nil
+	case l.history == now.History:
+		return nil
+	case slices.ContainsFunc(now.Earlier, ended):
 		return fmt.Errorf("%s goes on with history %s since a loss of records was accepted: what was told of history %s is not all so any more; run this again",
-			l.reading.dir, now, l.history)
+			l.reading.dir, now.History, l.history)
 	}
-	l.history = now
-	return nil
+	return fmt.Errorf("%s was replaced by another registry, of history %s: what was told is of history %s; run this again",
+		l.reading.dir, now.History, l.history)
 }
 
 // follow prints what there is, again and again, until ctx ends: that is how
