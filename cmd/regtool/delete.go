@@ -21,8 +21,8 @@ nothing is changed, and regtool exits with 1. That DIR was opened for writing is
 noted in it all the same.
 
 A registry that another process has open is not opened: stop that first, or use
-what it offers. An error that begins with "applied at revision N, but" is of what
-came after: the key is forgotten.`,
+what it offers. An error that begins with "applied at revision N, but" is of
+what came after: the key is forgotten.`,
 		Example: `  regtool delete --dir /var/lib/registry jobs j1 --reason "done"
   regtool delete --dir /var/lib/registry jobs j1 --if-revision 17 --reason "done"`,
 		Args: takes(2, 2, "TABLE and KEY"),

@@ -25,10 +25,10 @@ func newDiffCommand() *cobra.Command {
 were added, removed or changed, field by field, and what else differs. A and B
 are directories, each with @REVISION behind it to take it as it was then.
 
-A field is named by its path. In a list of things that have names, the second of
-a name is called name#2; a name in which that or the path could be mistaken stands
-in quotes. Where all fields are the same, and yet the entry is not, as when two
-attributes have changed places, "(order or encoding)" differs.
+A field is named by its path. In a list of things that have names, the second
+of a name is called name#2; a name in which that or the path could be mistaken
+stands in quotes. Where all fields are the same, and yet the entry is not, as
+when two attributes have changed places, "(order or encoding)" differs.
 
 It reads only, and exits with 0 also if there are differences.`,
 		Example: `  regtool diff /var/lib/registry@4711 /var/lib/registry
