@@ -25,7 +25,9 @@ import (
 type Loss struct {
 	// History is the one that ended with it.
 	History store.HistoryID `json:"history"`
-	// From is the first revision that was lost.
+	// From is the first revision that was lost. Where a checkpoint outlived the
+	// records before it, that is one of theirs: what was in the registry at the
+	// checkpoint is not lost, but how it came about is. Reason says so.
 	From uint64 `json:"from"`
 	// Left is the place up to which the store could still be read, Witnessed
 	// the place it once proved; zero when no witness could be read.

@@ -25,8 +25,8 @@ type Finding struct {
 
 // Check reads everything the store in dir holds, and reports what is wrong:
 // checksums, gaps, records that do not follow each other, checkpoints that
-// disagree with the records, the witness, losses that were accepted. It goes on after a finding where it
-// can. It never writes. The error is nil unless the check itself could not be
+// disagree with the records, the witness, losses that were accepted. It goes on
+// after a finding where it can. It never writes. The error is nil unless the check itself could not be
 // made, as in a directory without a store or one in use.
 func Check(ctx context.Context, dir string, o Options, report func(Finding)) error {
 	o.ReadOnly, o.AcceptLoss = true, false
@@ -62,6 +62,9 @@ func (l *Log) check(ctx context.Context, report func(Finding)) error {
 	}
 	for _, loss := range l.losses {
 		report(Finding{SeverityNote, "store", loss.String()})
+	}
+	if l.hole.to > 0 && !l.holeAccepted() {
+		report(Finding{SeverityWarning, fmt.Sprintf("record %d", l.hole.before.Seq+1), l.hole.String()})
 	}
 	for _, p := range l.newestFirst() {
 		if err := l.checkPoint(ctx, p, report); err != nil {
@@ -103,12 +106,15 @@ func (l *Log) checkRecords(ctx context.Context, report func(Finding)) error {
 		}
 	}
 	c := chain{dir: l.dir, next: l.floor + 1}
-	c.known = l.floor == 0
+	if m, ok := l.markAt(l.floor); ok {
+		c.revision, c.known = m.Revision, true
+	}
 	for r, err := range l.rows(l.db, 0, l.durable.Seq) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err == nil {
+		behind := r.Seq > 0 && r.Seq <= l.floor // a hole: it need not lead on
+		if err == nil && !behind {
 			err = c.link(r)
 		}
 		if m, ok := points[r.Seq]; ok && err == nil && m != r.Mark {
@@ -127,7 +133,9 @@ func (l *Log) checkRecords(ctx context.Context, report func(Finding)) error {
 			c.next = l.durable.Seq + 1
 			break
 		}
-		c = chain{dir: l.dir, next: r.Seq + 1}
+		if !behind {
+			c = chain{dir: l.dir, next: r.Seq + 1}
+		}
 	}
 	return l.checkEnds(c, report)
 }

@@ -52,6 +52,9 @@ func (l *Log) newestWhole(ctx context.Context, db *pebble.DB, atMost uint64) (po
 		if p.mark.Revision > atMost {
 			continue
 		}
+		if damage != nil && l.letGoOf(p.mark.Seq) { // it is before a hole, across which nothing leads
+			return point{}, damage
+		}
 		err := l.prove(ctx, db, p)
 		switch {
 		case err == nil:
@@ -132,6 +135,13 @@ func (l *Log) newestFirst() []point {
 	points := slices.Clone(l.points)
 	slices.Reverse(points)
 	return points
+}
+
+// letGoOf reports whether the records are not kept that led on from here.
+func (l *Log) letGoOf(seq uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return seq < l.floor
 }
 
 // holds reports whether Compact has not let go of a checkpoint.

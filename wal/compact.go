@@ -169,8 +169,8 @@ func (l *Log) dropDamaged(from uint64) error {
 
 // prune lets go of checkpoints and records, as Compact says.
 func (l *Log) prune(keepAfter uint64) error {
-	drop, from, floor := l.letGo(keepAfter)
-	if len(drop) == 0 && floor == from {
+	drop, floor, more := l.letGo(keepAfter)
+	if !more {
 		return nil
 	}
 	err := l.delete(func(b *pebble.Batch) error {
@@ -179,7 +179,7 @@ func (l *Log) prune(keepAfter uint64) error {
 				return err
 			}
 		}
-		return b.DeleteRange(appendRecordKey(nil, from), appendRecordKey(nil, floor+1), nil)
+		return b.DeleteRange(appendRecordKey(nil, 0), appendRecordKey(nil, floor+1), nil) // also what a hole left
 	})
 	if err != nil {
 		return fmt.Errorf("let go of records up to %d: %w", floor, err)
@@ -188,17 +188,18 @@ func (l *Log) prune(keepAfter uint64) error {
 }
 
 // letGo takes what is to be deleted out of what can be read, and returns it:
-// checkpoints, and the records after from up to floor. That comes first, for a
-// deletion shows at once, whether or not it becomes durable, and a reader who
-// comes upon it must learn that nothing is damaged.
-func (l *Log) letGo(keepAfter uint64) (drop []point, from, floor uint64) {
+// checkpoints, and the records up to floor; or says that it is nothing. That
+// comes first, for a deletion shows at once, whether or not it becomes durable,
+// and a reader who comes upon it must learn that nothing is damaged.
+func (l *Log) letGo(keepAfter uint64) (drop []point, floor uint64, more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	base := l.baseLocked(keepAfter)
 	l.points, drop = split(l.points, func(p point) bool { return p.err == nil && p.mark.Seq >= base })
-	from = l.floor
-	l.floor = max(l.floor, base)
-	return drop, from, l.floor
+	floor = max(l.floor, base)
+	more = len(drop) > 0 || floor > l.floor
+	l.floor = floor
+	return drop, floor, more
 }
 
 // baseLocked is the checkpoint that is to be the oldest: the newest one at or

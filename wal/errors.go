@@ -59,7 +59,10 @@ type LostRecordsError struct {
 	// Dir is the store's directory.
 	Dir string
 	// From and To are the first and the last lost revision. To is 0 when
-	// nothing says how far the store once came.
+	// nothing says how far the store once came. Where a checkpoint outlived
+	// the records before it, From is the first of theirs: what was in the
+	// registry at the checkpoint is not lost, but how it came about is. Reason
+	// says so.
 	From, To uint64
 	// Recovered is the place up to which the store can be read, Witnessed the
 	// place it once proved; zero when no witness can be read.

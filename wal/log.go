@@ -51,7 +51,8 @@ type Log struct {
 	err      error                 // the first failure: nothing is appended after it
 	pending  map[*pending]struct{} // appended, and not yet known durable
 	points   []point               // checkpoints, oldest first
-	floor    uint64                // records up to here were let go
+	floor    uint64                // records up to here were let go, or end in a hole
+	hole     hole                  // as it was found when the store was opened
 	wrote    bool                  // there is something to flush
 	closed   bool
 	closeAll sync.Once

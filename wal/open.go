@@ -193,10 +193,6 @@ func (l *Log) load() error {
 	if err != nil {
 		return err
 	}
-	first, err := l.firstRow()
-	if err != nil {
-		return err
-	}
 	end := last.Mark
 	for _, p := range points {
 		if p.err == nil && p.mark.Seq > end.Seq {
@@ -207,11 +203,7 @@ func (l *Log) load() error {
 	for _, loss := range l.losses {
 		l.epoch = max(l.epoch, loss.Witnessed.Epoch) // a lost record's epoch is not given out again
 	}
-	l.floor = end.Seq
-	if first > 0 {
-		l.floor = first - 1
-	}
-	return nil
+	return l.findFloor()
 }
 
 // compareAll compares what was loaded with the witness. It returns a loss that
@@ -221,8 +213,16 @@ func (l *Log) compareAll(t testimony) (*Loss, error) {
 		return nil, nil
 	}
 	lost, err := l.compare(t)
-	if err != nil || lost == nil {
+	if err != nil {
 		return nil, err
+	}
+	if lost == nil {
+		l.warnOfHole()
+		return nil, nil
+	}
+	if l.holeAtEnd() {
+		lost.From = min(lost.From, l.hole.before.Revision+1)
+		lost.Reason += "; " + l.hole.String()
 	}
 	if !l.o.AcceptLoss {
 		return nil, lost
@@ -254,7 +254,7 @@ func (l *Log) compare(t testimony) (*LostRecordsError, error) {
 	}
 	e.To, e.Witnessed = t.mark.Revision, t.mark
 	if t.mark.Seq > l.durable.Seq {
-		e.Reason = fmt.Sprintf("record %d was on disk, and the last that is there is %d", t.mark.Seq, l.durable.Seq)
+		e.Reason = fmt.Sprintf("record %d was on disk, and what is there ends at %d", t.mark.Seq, l.durable.Seq)
 		return e, nil
 	}
 	return l.compareMark(t.mark, e)
