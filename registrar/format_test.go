@@ -102,7 +102,7 @@ func TestStoreOfFormat1IsStillRead(t *testing.T) {
 		t.Errorf("read a checkpoint of revision %d and %d records, want 12 and 4", found.Checkpoint.Revision, found.Records)
 	}
 	holdsFixture(t, reg)
-	err = wal.Check(t.Context(), dir, wal.Options{}, func(f wal.Finding) { t.Errorf("check: %+v", f) })
+	err = wal.Check(t.Context(), dir, wal.Options{}, func(f wal.Finding) { t.Errorf("check: %+v", f) }, nil)
 	if err != nil {
 		t.Error(err)
 	}

@@ -26,17 +26,16 @@ type Finding struct {
 // Check reads everything the store in dir holds, and reports what is wrong:
 // checksums, gaps, records that do not follow each other, checkpoints that
 // disagree with the records, the witness, losses that were accepted. It goes on
-// after a finding where it can. It never writes. The error is nil unless the check itself could not be
-// made, as in a directory without a store or one in use.
-func Check(ctx context.Context, dir string, o Options, report func(Finding)) error {
-	o.ReadOnly, o.AcceptLoss = true, false
+// after a finding where it can. It never writes. The error is nil unless the
+// check itself could not be made, as in a directory without a store or one in
+// use.
+//
+// Then it calls further, unless that is nil, with the store as it was checked,
+// open for reading: nobody has written in between. Its error is Check's. Where
+// the store cannot be opened at all, that is a finding, and further not called.
+func Check(ctx context.Context, dir string, o Options, report func(Finding), further func(*Log) error) error {
+	o.ReadOnly, o.AcceptLoss = true, true // what is left is looked at all the same
 	l, err := Open(dir, o)
-	var lost *LostRecordsError
-	if errors.As(err, &lost) {
-		report(Finding{SeverityError, "witness", err.Error()})
-		o.AcceptLoss = true
-		l, err = Open(dir, o)
-	}
 	var corrupt *CorruptError
 	if errors.As(err, &corrupt) {
 		report(finding(corrupt))
@@ -46,6 +45,9 @@ func Check(ctx context.Context, dir string, o Options, report func(Finding)) err
 		return err
 	}
 	err = l.check(ctx, report)
+	if err == nil && further != nil {
+		err = further(l)
+	}
 	return errors.Join(err, l.Close())
 }
 
@@ -57,13 +59,16 @@ func finding(e *CorruptError) Finding {
 }
 
 func (l *Log) check(ctx context.Context, report func(Finding)) error {
+	if l.lost != nil {
+		report(Finding{SeverityError, "witness", l.lost.Error()})
+	}
 	if err := l.checkWitness(report); err != nil {
 		return err
 	}
 	for _, loss := range l.losses {
 		report(Finding{SeverityNote, "store", loss.String()})
 	}
-	if l.hole.to > 0 && !l.holeAccepted() {
+	if l.hole.to > 0 && !l.holeInLoss() {
 		report(Finding{SeverityWarning, fmt.Sprintf("record %d", l.hole.before.Seq+1), l.hole.String()})
 	}
 	for _, p := range l.newestFirst() {

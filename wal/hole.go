@@ -113,13 +113,15 @@ func exceptDamage(err error) error {
 	return err
 }
 
-// holeAtEnd reports whether nothing follows the hole yet: then it came with
+// holeAtEnd reports whether nothing follows the hole yet: then it is part of
 // whatever loss is found now.
 func (l *Log) holeAtEnd() bool { return l.hole.to > 0 && l.hole.to == l.durable.Seq }
 
-// holeAccepted reports whether the hole was part of a loss that was accepted,
-// which tells of it.
-func (l *Log) holeAccepted() bool {
+// holeInLoss reports whether the hole is part of a loss, which tells of it.
+func (l *Log) holeInLoss() bool {
+	if l.lost != nil && l.holeAtEnd() {
+		return true
+	}
 	for _, loss := range l.losses {
 		if loss.Left.Seq == l.hole.to {
 			return true
@@ -130,7 +132,7 @@ func (l *Log) holeAccepted() bool {
 
 // warnOfHole logs a hole that nothing else tells of.
 func (l *Log) warnOfHole() {
-	if l.hole.to > 0 && !l.holeAccepted() {
+	if l.hole.to > 0 && !l.holeInLoss() {
 		l.log.Warn("records are missing that a checkpoint stands in for; no content is lost", "dir", l.dir,
 			"from", l.hole.before.Seq+1, "to", l.hole.to)
 	}

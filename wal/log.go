@@ -25,8 +25,10 @@ type Log struct {
 	stored store.HistoryID // what the file STORE names: the history, or an earlier one
 
 	// Set before Open returns, and then left alone.
-	history store.HistoryID // of the records from the last loss on
-	losses  []Loss          // that were accepted, oldest first
+	history store.HistoryID   // of the records from the last loss on
+	losses  []Loss            // that were accepted, oldest first
+	lost    *LostRecordsError // what was lost before this opening, which was to accept it
+	hole    hole              // as it was found by this opening
 
 	// Set by openForWriting, which the first who needs it calls, once; nil in a
 	// log that cannot write, or did not yet. The witness is set under mu.
@@ -52,7 +54,6 @@ type Log struct {
 	pending  map[*pending]struct{} // appended, and not yet known durable
 	points   []point               // checkpoints, oldest first
 	floor    uint64                // records up to here were let go, or end in a hole
-	hole     hole                  // as it was found when the store was opened
 	wrote    bool                  // there is something to flush
 	closed   bool
 	closeAll sync.Once

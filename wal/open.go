@@ -216,8 +216,9 @@ func (l *Log) compareAll(t testimony) (*Loss, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.lost = lost
+	l.warnOfHole()
 	if lost == nil {
-		l.warnOfHole()
 		return nil, nil
 	}
 	if l.holeAtEnd() {

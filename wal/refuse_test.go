@@ -197,7 +197,7 @@ func TestAStoreInUseIsLocked(t *testing.T) {
 			t.Fatalf("got error %v, want %v that names %s", err, wal.ErrLocked, dir)
 		}
 	}
-	if err := wal.Check(context.Background(), dir, wal.Options{}, nil); !errors.Is(err, wal.ErrLocked) {
+	if err := wal.Check(context.Background(), dir, wal.Options{}, nil, nil); !errors.Is(err, wal.ErrLocked) {
 		t.Fatalf("check: got error %v, want %v", err, wal.ErrLocked)
 	}
 	if after := ours(t, dir); after != before {
@@ -280,7 +280,7 @@ func TestReadingWritesNothing(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := wal.Check(context.Background(), copied, wal.Options{}, func(f wal.Finding) { t.Errorf("finding: %+v", f) }); err != nil {
+	if err := wal.Check(context.Background(), copied, wal.Options{}, func(f wal.Finding) { t.Errorf("finding: %+v", f) }, nil); err != nil {
 		t.Fatal(err)
 	}
 	if after := tree(t, copied); after != before {

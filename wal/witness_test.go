@@ -160,7 +160,7 @@ func accept(t *testing.T, dir string, lossy bool) {
 
 func check(t *testing.T, dir string) (findings []wal.Finding) {
 	t.Helper()
-	err := wal.Check(context.Background(), dir, wal.Options{Logger: quiet}, func(f wal.Finding) { findings = append(findings, f) })
+	err := wal.Check(context.Background(), dir, wal.Options{Logger: quiet}, func(f wal.Finding) { findings = append(findings, f) }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,27 +85,31 @@ type diagnosis struct {
 func checkDir(ctx context.Context, dir string, deep bool) (*diagnosis, error) {
 	d := &diagnosis{Findings: []wal.Finding{}}
 	options := wal.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)} // the findings say it
-	if err := wal.Check(ctx, dir, options, d.add); err != nil {
+	err := wal.Check(ctx, dir, options, d.add, func(l *wal.Log) error { return d.checkContent(ctx, l, deep) })
+	if err != nil {
 		return nil, err
-	}
-	options.AcceptLoss = true // what is left is looked at all the same
-	r, err := readDir(ctx, dir, options)
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	if err == nil {
-		d.checkRegistry(r)
-		if deep {
-			err = d.checkDeep(ctx, dir, options, r)
-		}
-		if err != nil {
-			return nil, err
-		}
-	} else if !d.explains(err) {
-		d.damage("registry", err)
 	}
 	d.Sound = d.wrong() == 0
 	return d, nil
+}
+
+// checkContent looks at what the bytes amount to.
+func (d *diagnosis) checkContent(ctx context.Context, l *wal.Log, deep bool) error {
+	r, _, err := registrar.Load(ctx, l)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		if !d.explains(err) {
+			d.damage("registry", err)
+		}
+		return nil
+	}
+	d.checkRegistry(r)
+	if deep {
+		return d.checkDeep(ctx, l, r)
+	}
+	return nil
 }
 
 func (d *diagnosis) add(f wal.Finding) { d.Findings = append(d.Findings, f) }
@@ -132,16 +136,6 @@ func (d *diagnosis) explains(err error) bool {
 	return errors.As(err, &corrupt) && slices.ContainsFunc(d.Findings, func(f wal.Finding) bool {
 		return f.Severity == wal.SeverityError
 	})
-}
-
-func readDir(ctx context.Context, dir string, o wal.Options) (_ *registry.Registry, err error) {
-	l, err := wal.Open(dir, o)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	r, _, err := registrar.Load(ctx, l)
-	return r, err
 }
 
 func (d *diagnosis) checkRegistry(r *registry.Registry) {

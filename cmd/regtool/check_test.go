@@ -129,3 +129,23 @@ func TestDeepCheckFindsACheckpointThatIsNotWhatItsRecordsAmountTo(t *testing.T) 
 		t.Errorf("deep check finds %+v, %v", got, err)
 	}
 }
+
+// A registry in use cannot be looked at: that is no damage, nor is it reported
+// as some.
+func TestCheckOfARegistryInUseFindsNothing(t *testing.T) {
+	dir, l := newStore(t)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := wal.Open(dir, wal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, args := range [][]string{{"check", "--dir", dir}, {"check", "--dir", dir, "--deep", "--json"}} {
+		code, stdout, stderr := call(t, t.Context(), args...)
+		if code != exitFailed || stdout != "" || !strings.Contains(stderr, "the store is in use") || strings.Contains(stderr, "finding") {
+			t.Errorf("%v: exit code %d, stdout %q, stderr %q", args, code, stdout, stderr)
+		}
+	}
+}

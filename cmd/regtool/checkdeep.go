@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,13 +14,9 @@ import (
 // checkDeep rebuilds the registry a second time, from the oldest place that is
 // kept and through every record since, and compares the two entry by entry:
 // digests have no part in revisions, and could agree by a fault of their own.
-func (d *diagnosis) checkDeep(ctx context.Context, dir string, o wal.Options, r *registry.Registry) error {
-	l, err := wal.Open(dir, o)
-	if err != nil {
-		return err
-	}
+func (d *diagnosis) checkDeep(ctx context.Context, l *wal.Log, r *registry.Registry) error {
 	again, found, err := registrar.LoadFromOldest(ctx, l)
-	if err = errors.Join(err, l.Close()); err != nil {
+	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
