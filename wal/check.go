@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/eaba02dc/registrar/registrar/store"
 )
 
@@ -25,7 +27,8 @@ type Finding struct {
 
 // Check reads everything the store in dir holds, and reports what is wrong:
 // checksums, gaps, records that do not follow each other, checkpoints that
-// disagree with the records, the witness, losses that were accepted. It goes on
+// disagree with the records, Pebble's tables, also where they hold rows that
+// were let go, the witness, losses that were accepted. It goes on
 // after a finding where it can. It never writes. The error is nil unless the
 // check itself could not be made, as in a directory without a store or one in
 // use.
@@ -71,12 +74,31 @@ func (l *Log) check(ctx context.Context, report func(Finding)) error {
 	if l.hole.to > 0 && !l.holeInLoss() {
 		report(Finding{SeverityWarning, fmt.Sprintf("record %d", l.hole.before.Seq+1), l.hole.String()})
 	}
+	d := &damage{report: report, tables: map[string]bool{}}
 	for _, p := range l.newestFirst() {
-		if err := l.checkPoint(ctx, p, report); err != nil {
+		if err := l.checkPoint(ctx, p, d); err != nil {
 			return err
 		}
 	}
-	return l.checkRecords(ctx, report)
+	if err := l.checkRecords(ctx, d); err != nil {
+		return err
+	}
+	return l.checkTables(ctx, d)
+}
+
+// damage is what was found of rows that are kept.
+type damage struct {
+	report func(Finding)
+	found  bool
+	tables map[string]bool // paths of tables of Pebble's that it was found in
+}
+
+func (d *damage) add(e *CorruptError) {
+	d.found = true
+	if table := pebble.ExtractDataCorruptionInfo(e); table != nil {
+		d.tables[table.Path] = true
+	}
+	d.report(finding(e))
 }
 
 func (l *Log) checkWitness(report func(Finding)) error {
@@ -90,20 +112,18 @@ func (l *Log) checkWitness(report func(Finding)) error {
 	return nil
 }
 
-func (l *Log) checkPoint(ctx context.Context, p point, report func(Finding)) error {
+func (l *Log) checkPoint(ctx context.Context, p point, d *damage) error {
 	err := l.prove(ctx, l.db, p)
 	var corrupt *CorruptError
 	if errors.As(err, &corrupt) {
-		f := finding(corrupt)
-		f.Place = fmt.Sprintf("checkpoint %d", p.mark.Seq)
-		report(f)
+		d.add(&CorruptError{Place: "checkpoint", Seq: p.mark.Seq, Err: corrupt.Err})
 		return nil
 	}
 	return err
 }
 
 // checkRecords walks the records. After a finding the chain begins anew.
-func (l *Log) checkRecords(ctx context.Context, report func(Finding)) error {
+func (l *Log) checkRecords(ctx context.Context, d *damage) error {
 	points := map[uint64]store.Mark{}
 	for _, p := range l.newestFirst() {
 		if p.err == nil {
@@ -132,9 +152,9 @@ func (l *Log) checkRecords(ctx context.Context, report func(Finding)) error {
 		if !errors.As(err, &corrupt) {
 			return err
 		}
-		report(finding(corrupt))
+		d.add(corrupt)
 		if r.Seq == 0 { // Pebble cannot go on
-			report(finding(&CorruptError{Place: "record", Seq: c.next, Err: errUnread}))
+			d.add(&CorruptError{Place: "record", Seq: c.next, Err: errUnread})
 			c.next = l.durable.Seq + 1
 			break
 		}
@@ -142,23 +162,23 @@ func (l *Log) checkRecords(ctx context.Context, report func(Finding)) error {
 			c = chain{dir: l.dir, next: r.Seq + 1}
 		}
 	}
-	return l.checkEnds(c, report)
+	l.checkEnds(c, d)
+	return nil
 }
 
 var errUnread = errors.New("it cannot be read, nor those behind it")
 
 // checkEnds looks for records missing where the checkpoints need them.
-func (l *Log) checkEnds(c chain, report func(Finding)) error {
+func (l *Log) checkEnds(c chain, d *damage) {
 	if c.next <= l.durable.Seq && l.floor < l.durable.Seq {
-		report(finding(&CorruptError{Place: "record", Seq: c.next, Err: errMissing}))
+		d.add(&CorruptError{Place: "record", Seq: c.next, Err: errMissing})
 	}
 	for _, p := range l.newestFirst() {
 		if p.err == nil && p.mark.Seq >= l.floor {
-			return nil
+			return
 		}
 	}
 	if l.floor > 0 {
-		report(Finding{SeverityError, fmt.Sprintf("record %d", l.floor), errUncovered.Error()})
+		d.add(&CorruptError{Place: "record", Seq: l.floor, Err: errUncovered})
 	}
-	return nil
 }

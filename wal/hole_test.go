@@ -41,7 +41,7 @@ func withHole(t *testing.T, last uint64) (dir string) {
 
 func compactAt(t *testing.T, l *wal.Log, seq, keepAfter uint64) {
 	t.Helper()
-	err := l.Compact(context.Background(), storetest.MarkAt(seq, 1), slices.Values(storetest.Chunks(3)), keepAfter)
+	err := l.Compact(context.Background(), storetest.MarkAt(seq, 1), slices.Values(storetest.Chunks(9)), keepAfter)
 	if err != nil {
 		t.Fatal(err)
 	}
