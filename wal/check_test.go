@@ -3,11 +3,14 @@ package wal_test
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/eaba02dc/registrar/internal/storetest"
 	"github.com/eaba02dc/registrar/wal"
@@ -151,4 +154,41 @@ func TestNoFlipInATableIsSound(t *testing.T) {
 			damage(t, table, flip(at))
 		}
 	}
+}
+
+// TestAnErrorOfTheStorageEngineIsOneLine that tells each thing once, also where
+// it comes up again when the store is closed.
+func TestAnErrorOfTheStorageEngineIsOneLine(t *testing.T) {
+	dir, table := withDeadRows(t)
+	damage(t, table, flip(32000))
+	l, err := wal.Open(dir, wal.Options{Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := readThrough(t, l.DB())
+	if raw == nil || !strings.Contains(raw.Error(), "carrier") {
+		t.Fatalf("got error %v, want one that carries something", raw)
+	}
+	got := wal.Brief(errors.Join(raw, raw, io.EOF))
+	want, _, _ := strings.Cut(raw.Error(), "\n")
+	if got.Error() != want+"; EOF" || !errors.Is(got, io.EOF) {
+		t.Errorf("got %q, want %q", got, want+"; EOF")
+	}
+	appendTo(t, l, 61, 61) // so that there is something to flush
+	if err := l.Close(); err != nil && err.Error() != "close store "+dir+": "+want {
+		t.Errorf("close: got %q, want %q", err, want)
+	}
+}
+
+// readThrough is the error that Pebble itself ends an iteration with.
+func readThrough(t *testing.T, db *pebble.DB) error {
+	t.Helper()
+	it, err := db.NewIter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for it.First(); it.Valid(); it.Next() {
+	}
+	defer it.Close()
+	return it.Error()
 }

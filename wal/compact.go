@@ -28,7 +28,7 @@ func (l *Log) Compact(ctx context.Context, covers store.Mark, chunks iter.Seq[[]
 	l.compacting.Lock()
 	defer l.compacting.Unlock()
 	if err := l.compact(ctx, covers, chunks, keepAfter); err != nil {
-		return fmt.Errorf("store checkpoint %d: %w", covers.Seq, err)
+		return fmt.Errorf("store checkpoint %d: %w", covers.Seq, brief(err))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -97,11 +98,11 @@ func damaged(dir string, err error) error {
 }
 
 // briefError is an error of Pebble's in one line. Of itself it prints more: a
-// second line for what it carries, and stack traces under "%+v", which is what
-// slog prints.
+// line for what it carries and for each error it joins, and stack traces under
+// "%+v", which is what slog prints.
 type briefError struct{ err error }
 
-func (b *briefError) Error() string { return firstLine(b.err.Error()) }
+func (b *briefError) Error() string { return oneLine(b.err.Error()) }
 func (b *briefError) Unwrap() error { return b.err }
 
 // brief is nil for a nil err.
@@ -112,7 +113,14 @@ func brief(err error) error {
 	return &briefError{err}
 }
 
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
+// oneLine leaves out what tells nothing, and what was told before.
+func oneLine(text string) string {
+	var told []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line != "" && line != "<corruption detail carrier>" && !slices.Contains(told, line) {
+			told = append(told, line)
+		}
+	}
+	return strings.Join(told, "; ")
 }

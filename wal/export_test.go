@@ -39,6 +39,7 @@ var (
 	LossKey        = lossKey
 	PutLoss        = putLoss
 	GetLoss        = getLoss
+	Brief          = brief
 )
 
 // The kinds of frames that hold more than data.

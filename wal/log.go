@@ -88,7 +88,7 @@ func (l *Log) Append(r store.Record) (durable func() error, err error) {
 	p := &pending{log: l, mark: r.Mark, applied: make(chan struct{})}
 	err = l.admit(p, r)
 	if err != nil {
-		return nil, fmt.Errorf("append record %d: %w", r.Seq, err)
+		return nil, fmt.Errorf("append record %d: %w", r.Seq, brief(err))
 	}
 	l.appender.queue(p)
 	return p.wait, nil
@@ -227,7 +227,7 @@ func (l *Log) failLocked(err error) {
 func (l *Log) Close() error {
 	l.closeAll.Do(func() {
 		if err := l.close(); err != nil {
-			l.closeErr = fmt.Errorf("close store %s: %w", l.dir, err)
+			l.closeErr = fmt.Errorf("close store %s: %w", l.dir, brief(err))
 		}
 	})
 	return l.closeErr

@@ -54,7 +54,7 @@ func (l *Log) metaRow(name string, length int) ([]byte, error) {
 	}
 	row := slices.Clone(v)
 	if err := done.Close(); err != nil {
-		return nil, err
+		return nil, brief(err)
 	}
 	if len(row) != length {
 		return nil, l.metaCorrupt(fmt.Errorf("row %q has another length than it should", name))

@@ -73,7 +73,7 @@ func (l *Log) open() error {
 		err = l.mayWrite()
 	}
 	if err != nil {
-		return errors.Join(err, l.db.Close())
+		return errors.Join(err, brief(l.db.Close()))
 	}
 	if loss != nil {
 		l.history, l.losses = newHistory(), append(l.losses, *loss)

@@ -80,7 +80,7 @@ func (w *watch) runUntil(f func() error, failed <-chan error) error {
 // guard calls f and turns a panic into an error.
 func (w *watch) guard(f func() error) (err error) {
 	defer w.recover(&err)
-	return f()
+	return brief(f())
 }
 
 // flush writes Pebble's memtable into a table. Pebble would try for ever; we
@@ -114,7 +114,7 @@ func (w *watch) recover(err *error) {
 		cause = fmt.Errorf("%v", p)
 	}
 	w.end(cause)
-	*err = cause
+	*err = brief(cause)
 }
 
 // park ends Pebble and never returns. It is for places where Pebble is about
@@ -129,7 +129,7 @@ func (w *watch) Infof(string, ...any) {}
 
 // Errorf logs what Pebble calls an error.
 func (w *watch) Errorf(format string, args ...any) {
-	w.log.Error("storage engine reports an error", "dir", w.dir, "err", firstLine(fmt.Sprintf(format, args...)))
+	w.log.Error("storage engine reports an error", "dir", w.dir, "err", oneLine(fmt.Sprintf(format, args...)))
 }
 
 // Fatalf is called where Pebble cannot go on. It must not return, for Pebble
