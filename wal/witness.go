@@ -125,11 +125,11 @@ func createWitness(f vfs.FS, dir string, history store.HistoryID, m store.Mark) 
 	return writeFile(f, f.PathJoin(dir, fileWitness), b)
 }
 
-// openWitness takes over the file. It brings it up to m before it returns.
+// openWitness takes over the file, which says t, and brings it up to m before it
+// returns. No slot says more than m: else a loss was found, and accepting it
+// made both slots anew (adopt).
 func openWitness(f vfs.FS, dir string, history store.HistoryID, t testimony, m store.Mark, every time.Duration, failed func(error)) (*witness, error) {
-	// A slot that claims more than there is must not stay beside the new one.
-	behind := m != t.mark && m.Seq <= t.mark.Seq
-	if !t.readable() || t.history != history || len(t.badSlots) > 0 || behind {
+	if len(t.badSlots) > 0 { // the good one must not be written over while it is the only one
 		if err := replaceWitness(f, dir, history, m); err != nil {
 			return nil, fmt.Errorf("write witness of store %s: %w", dir, err)
 		}

@@ -140,6 +140,32 @@ func TestASlotTornByACrashCostsOneStepOfTheWitness(t *testing.T) {
 	}
 }
 
+// TestNoSlotThatClaimsMoreStaysOnceTheLossIsAccepted: whichever slot is damaged
+// then, the other one claims no more than there is.
+func TestNoSlotThatClaimsMoreStaysOnceTheLossIsAccepted(t *testing.T) {
+	dir := afterCrash(t, 60)
+	remove(t, newestFile(t, dir, "*.log"))
+	history := acceptable(t, dir)
+	accept(t, dir, true)
+	for slot := range 2 {
+		torn := filepath.Join(t.TempDir(), "torn")
+		copyDir(t, dir, torn)
+		damage(t, filepath.Join(torn, "WITNESS"), flip(slot*4096+50))
+		if got, err := wal.ReadWitness(torn); err != nil || got != storetest.MarkAt(20, 1) {
+			t.Errorf("slot %d claims %+v, error %v; want record 20", 1-slot, got, err)
+		}
+		if got := historyOf(t, torn); got == history {
+			t.Errorf("history %s goes on", got)
+		}
+		l := reopen(t, torn, nil)
+		appendTo(t, l, 21, 22)
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wantOnlyLosses(t, torn, "revisions 21 to 60 are lost")
+	}
+}
+
 // accept opens a store whose loss is accepted, and not a second time.
 func accept(t *testing.T, dir string, lossy bool) {
 	t.Helper()

@@ -35,10 +35,10 @@ func TestARegistryIsSoundOnceALossWithAHoleIsAccepted(t *testing.T) {
 		code       int
 	}{
 		{"check", " are missing; what was in the registry then is in checkpoint 120", exitFailed},
-		{"put --accept-loss --reason r t new v", "revision 117", 0},
-		{"check", "sound: revision 117", 0},
-		{"check --deep", "sound: revision 117", 0},
-		{"log", "117 ", 0},
+		{"put --accept-loss --reason r t new v", "revision 1000000117", 0},
+		{"check", "sound: revision 1000000117", 0},
+		{"check --deep", "sound: revision 1000000117", 0},
+		{"log", "1000000117 ", 0},
 		{"inspect registry", "121 to 122, of which 2 are replayed", 0},
 	} {
 		args := strings.Fields(c.args)
