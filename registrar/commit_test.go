@@ -306,10 +306,10 @@ func TestFailedAppendEndsTheEngineAndNothingOfItsBatchIsApplied(t *testing.T) {
 		release := g.hold()
 		first := submit(t, r, admit("a"))
 		synctest.Wait()
-		g.mu.Lock()
+		g.mu.Lock() // no append before both are submitted: the first that fails ends the engine
 		g.append = errDisk
-		g.mu.Unlock()
 		second, third := submit(t, r, admit("b")), submit(t, r, admit("c"))
+		g.mu.Unlock()
 		synctest.Wait()
 		release(nil)
 		if _, err := first.Wait(t.Context()); err != nil {
