@@ -28,6 +28,14 @@
 // open for writing; the lock is on the directory itself, so that trying for it
 // changes no file.
 //
+// # A checkpoint that outlives its records
+//
+// Damage of Pebble's log can take away records that a checkpoint covers, but
+// not the checkpoint. Where the witness knows of nothing behind it, all that
+// was acknowledged is there, and the store opens: missing is only how it came
+// about. Opening logs that, [Check] warns of it, and the log can be read from
+// the checkpoint on. Otherwise it is part of the loss, which names those records.
+//
 // # After a failure
 //
 // After the first failed write or sync nothing more is written: the log

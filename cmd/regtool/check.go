@@ -35,9 +35,12 @@ means, and how to go on:
   checkpoint N  if it is the newest, the one before is used, and reading takes
                 longer; the next checkpoint replaces it
   record N      it is damaged, missing, or does not follow the one before it:
-                restore a backup
-  store         files are damaged or missing: restore a backup. A note: the
-                loss of records was accepted once; see quarantine/ in DIR
+                restore a backup. A warning: records are missing, but a
+                checkpoint has what was in the registry behind them; the log
+                can be read from there on
+  store         files are damaged or missing: restore a backup. Where no
+                record is affected, the registry can be read meanwhile. A note:
+                the loss of records was accepted once; see quarantine/ in DIR
   registry      the bytes are whole, but what they amount to is not what was
                 written: restore a backup, and report it
   history       (--deep) what the newest checkpoint holds is not what the
