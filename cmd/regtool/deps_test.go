@@ -14,16 +14,19 @@ const module = "github.com/eaba02dc/registrar"
 // below its line, and none of its own line or above. Packages of one line know
 // nothing of each other.
 var layers = [][]string{
-	{"cmd/regtool", "examples/embed", "examples/keys"},
-	{"internal/bench", "internal/mesosjson", "internal/soak"},
+	{"cmd/regtool", "examples/embed", "examples/keys", "examples/master"},
+	{"internal/bench", "internal/soak"},
+	{"agent", "master/httpapi"},
+	{"internal/mesosjson", "master"},
 	{"wal"},
 	{"registrar"},
 	{"registrar/storetest"},
 	{"internal/storetest"},
 	{"registrar/store"},
 	{"ops"},
+	{"agent/wire"},
 	{"registry"},
-	{"internal/pack", "master/link", "testdata/cluster"},
+	{"internal/duration", "internal/jsonout", "internal/pack", "master/link", "testdata/cluster"},
 }
 
 // onlyOurs is stricter for the engine: all that a package of it may import of
@@ -34,7 +37,9 @@ var onlyOurs = map[string][]string{
 	"ops":             {"registry"},
 	"registrar":       {"registrar/store", "ops", "registry", "internal/pack"},
 	"wal":             {"registrar/store", "internal/pack"},
+	"master":          {"registrar", "ops", "registry", "agent/wire", "master/link"},
 	"master/link":     nil,
+	"agent/wire":      {"registry"},
 }
 
 // coreModules are what the engine without a disk may pull in, all told.
@@ -83,6 +88,11 @@ func TestEngineImportsOnlyItsOwnLibraries(t *testing.T) {
 			}
 		}
 	}
+	for _, m := range modules(t, "agent/wire") {
+		if !slices.Contains(coreModules, m) && m != "github.com/go-json-experiment/json" {
+			t.Errorf("agent/wire pulls in %s", m)
+		}
+	}
 	allowed := slices.Concat(coreModules, modulesOf(t, "github.com/cockroachdb/pebble/v2"),
 		[]string{"github.com/google/uuid"}) // names histories
 	for _, m := range modules(t, "wal") {
@@ -98,7 +108,7 @@ func TestLibraryPullsInNoToolAndNoMaster(t *testing.T) {
 		module + "/master", module + "/cmd", module + "/internal/bench", "testing",
 	}
 	known := list(t)
-	for _, name := range []string{"registry", "ops", "registrar", "registrar/store", "wal"} {
+	for _, name := range []string{"registry", "ops", "registrar", "registrar/store", "wal", "agent/wire"} {
 		for _, dep := range known[name].deps {
 			for _, s := range strangers {
 				if strings.HasPrefix(dep, s) {

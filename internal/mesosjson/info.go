@@ -3,6 +3,7 @@ package mesosjson
 import (
 	"cmp"
 
+	"github.com/eaba02dc/registrar/internal/jsonout"
 	"github.com/eaba02dc/registrar/registry"
 )
 
@@ -11,20 +12,20 @@ func appendInfo(b []byte, a registry.Agent) []byte {
 	b = append(b, '{')
 	if len(a.Attributes) > 0 {
 		b = append(b, `"attributes":`...)
-		b = appendList(b, a.Attributes, appendAttribute)
+		b = jsonout.List(b, a.Attributes, appendAttribute)
 		b = append(b, ',')
 	}
 	b = append(b, `"checkpoint":`...)
-	b = appendBool(b, a.Checkpoint)
+	b = jsonout.Bool(b, a.Checkpoint)
 	b = appendDomain(b, a.Domain)
 	b = append(b, `,"hostname":`...)
-	b = appendString(b, a.Hostname)
+	b = jsonout.String(b, a.Hostname)
 	b = appendID(append(b, ','), a.ID)
 	b = append(b, `,"port":`...)
-	b = appendInt(b, int64(cmp.Or(a.Port, defaultPort)))
+	b = jsonout.Int(b, int64(cmp.Or(a.Port, defaultPort)))
 	if len(a.Resources) > 0 {
 		b = append(b, `,"resources":`...)
-		b = appendList(b, a.Resources, appendResource)
+		b = jsonout.List(b, a.Resources, appendResource)
 	}
 	return append(b, '}')
 }
@@ -36,18 +37,18 @@ func appendDomain(b []byte, d registry.Domain) []byte {
 		return b
 	}
 	b = append(b, `,"domain":{"fault_domain":{"region":{"name":`...)
-	b = appendString(b, d.Region)
+	b = jsonout.String(b, d.Region)
 	b = append(b, `},"zone":{"name":`...)
-	b = appendString(b, d.Zone)
+	b = jsonout.String(b, d.Zone)
 	return append(b, `}}}`...)
 }
 
 func appendAttribute(b []byte, a registry.Attribute) []byte {
 	b = append(b, `{"name":`...)
-	b = appendString(b, a.Name)
+	b = jsonout.String(b, a.Name)
 	b = appendValue(b, a.Value)
 	b = append(b, `,"type":`...)
-	b = appendString(b, a.Value.Kind.String())
+	b = jsonout.String(b, a.Value.Kind.String())
 	return append(b, '}')
 }
 
@@ -55,7 +56,7 @@ func appendAttribute(b []byte, a registry.Attribute) []byte {
 // as long as one role is all there is to say.
 func appendResource(b []byte, r registry.Resource) []byte {
 	b = append(b, `{"name":`...)
-	b = appendString(b, r.Name)
+	b = jsonout.String(b, r.Name)
 	kind := r.Value.Kind
 	if kind == registry.KindRanges {
 		b = appendValue(b, r.Value)
@@ -67,13 +68,13 @@ func appendResource(b []byte, r registry.Resource) []byte {
 		b = appendRole(b, r.Reservations[0])
 	default:
 		b = append(b, `,"reservations":`...)
-		b = appendList(b, r.Reservations, appendReservation)
+		b = jsonout.List(b, r.Reservations, appendReservation)
 	}
 	if kind != registry.KindRanges {
 		b = appendValue(b, r.Value)
 	}
 	b = append(b, `,"type":`...)
-	return append(appendString(b, kind.String()), '}')
+	return append(jsonout.String(b, kind.String()), '}')
 }
 
 // isRole reports whether a role, or a role and who reserved it, is all there
@@ -114,7 +115,7 @@ func appendMember(b []byte, name, text string) []byte {
 		return b
 	}
 	b = append(b, `,"`+name+`":`...)
-	return appendString(b, text)
+	return jsonout.String(b, text)
 }
 
 // closeObject turns members written since first, each behind a comma, into an
@@ -132,12 +133,12 @@ func appendLabels(b []byte, labels []registry.Label) []byte {
 		return b
 	}
 	b = append(b, `,"labels":{"labels":`...)
-	b = appendList(b, labels, func(b []byte, l registry.Label) []byte {
+	b = jsonout.List(b, labels, func(b []byte, l registry.Label) []byte {
 		b = append(b, `{"key":`...)
-		b = appendString(b, l.Key)
+		b = jsonout.String(b, l.Key)
 		if !l.Bare {
 			b = append(b, `,"value":`...)
-			b = appendString(b, l.Value)
+			b = jsonout.String(b, l.Value)
 		}
 		return append(b, '}')
 	})
@@ -149,32 +150,32 @@ func appendValue(b []byte, v registry.Value) []byte {
 	switch v.Kind {
 	case registry.KindScalar:
 		b = append(b, `,"scalar":{"value":`...)
-		return append(appendFloat(b, v.Scalar), '}')
+		return append(jsonout.Float(b, v.Scalar), '}')
 	case registry.KindRanges:
 		b = append(b, `,"ranges":{`...)
 		if len(v.Ranges) > 0 {
 			b = append(b, `"range":`...)
-			b = appendList(b, v.Ranges, appendRange)
+			b = jsonout.List(b, v.Ranges, appendRange)
 		}
 		return append(b, '}')
 	case registry.KindSet:
 		b = append(b, `,"set":{`...)
 		if len(v.Set) > 0 {
 			b = append(b, `"item":`...)
-			b = appendList(b, v.Set, appendString)
+			b = jsonout.List(b, v.Set, jsonout.String)
 		}
 		return append(b, '}')
 	default:
 		b = append(b, `,"text":{"value":`...)
-		return append(appendString(b, v.Text), '}')
+		return append(jsonout.String(b, v.Text), '}')
 	}
 }
 
 func appendRange(b []byte, r registry.Range) []byte {
 	b = append(b, `{"begin":`...)
-	b = appendUint(b, r.Begin)
+	b = jsonout.Uint(b, r.Begin)
 	b = append(b, `,"end":`...)
-	return append(appendUint(b, r.End), '}')
+	return append(jsonout.Uint(b, r.End), '}')
 }
 
 // appendMaster writes the registry's member "master".
@@ -192,12 +193,12 @@ func appendMaster(b []byte, m registry.Master) []byte {
 	b = appendDomain(b, m.Domain)
 	b = appendMember(b, "hostname", m.Hostname)
 	b = append(b, `,"id":`...)
-	b = appendString(b, m.ID)
+	b = jsonout.String(b, m.ID)
 	b = append(b, `,"ip":`...)
-	b = appendUint(b, uint64(orderNetwork(m.IP)))
+	b = jsonout.Uint(b, uint64(orderNetwork(m.IP)))
 	b = appendMember(b, "pid", m.PID)
 	b = append(b, `,"port":`...)
-	b = appendInt(b, int64(cmp.Or(m.Port, defaultMasterPort)))
+	b = jsonout.Int(b, int64(cmp.Or(m.Port, defaultMasterPort)))
 	b = appendMember(b, "version", m.Version)
 	return append(closeObject(b, first), '}')
 }
@@ -207,14 +208,14 @@ func appendAddress(b []byte, m registry.Master) []byte {
 	b = appendMember(b, "hostname", m.Hostname)
 	b = appendMember(b, "ip", m.IP)
 	b = append(b, `,"port":`...)
-	b = appendInt(b, int64(cmp.Or(m.Port, defaultMasterPort)))
+	b = jsonout.Int(b, int64(cmp.Or(m.Port, defaultMasterPort)))
 	return closeObject(b, first)
 }
 
 // appendCapabilities writes each name as an object with this one field.
 func appendCapabilities(b []byte, field string, names []string) []byte {
-	return appendList(b, names, func(b []byte, name string) []byte {
+	return jsonout.List(b, names, func(b []byte, name string) []byte {
 		b = append(b, `{"`+field+`":`...)
-		return append(appendString(b, name), '}')
+		return append(jsonout.String(b, name), '}')
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/eaba02dc/registrar/internal/jsonout"
 )
 
 // kind is the kind of a JSON value.
@@ -179,7 +181,7 @@ func (n *node) write(b *strings.Builder) {
 		b.WriteString("null")
 		return
 	case isString:
-		b.Write(appendString(nil, cut(n.text)))
+		b.Write(jsonout.String(nil, cut(n.text)))
 		return
 	case isBool, isNumber:
 		b.WriteString(n.text)
@@ -196,7 +198,7 @@ func (n *node) write(b *strings.Builder) {
 			b.WriteString(",")
 		}
 		if n.kind == isObject {
-			b.Write(appendString(nil, cut(kid.key)))
+			b.Write(jsonout.String(nil, cut(kid.key)))
 			b.WriteString(":")
 		}
 		kid.write(b)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/eaba02dc/registrar/internal/jsonout"
 	"github.com/eaba02dc/registrar/registry"
 )
 
@@ -120,7 +121,7 @@ func appendAdmitted(b []byte, e registry.Entry) ([]byte, error) {
 
 func appendID(b []byte, id registry.AgentID) []byte {
 	b = append(b, `"id":{"value":`...)
-	return append(appendString(b, string(id)), '}')
+	return append(jsonout.String(b, string(id)), '}')
 }
 
 // appendTimestamp writes 1970 for a time that is not known: the field must be
@@ -131,21 +132,21 @@ func appendTimestamp(b []byte, e registry.Entry) []byte {
 		nanoseconds = at.UnixNano()
 	}
 	b = append(b, `"timestamp":{"nanoseconds":`...)
-	return append(appendInt(b, nanoseconds), '}')
+	return append(jsonout.Int(b, nanoseconds), '}')
 }
 
 func appendStatus(b []byte, s registry.Status) []byte {
 	b = append(b, `"deactivated":`...)
-	b = appendBool(b, s.Deactivated)
+	b = jsonout.Bool(b, s.Deactivated)
 	if s.Drain.State == 0 {
 		return b
 	}
 	b = append(b, `,"drain_info":{"config":{"mark_gone":`...)
-	b = appendBool(b, s.Drain.MarkGone)
+	b = jsonout.Bool(b, s.Drain.MarkGone)
 	if s.Drain.MaxGrace != nil {
 		b = append(b, `,"max_grace_period":{"nanoseconds":`...)
-		b = append(appendInt(b, int64(*s.Drain.MaxGrace)), '}')
+		b = append(jsonout.Int(b, int64(*s.Drain.MaxGrace)), '}')
 	}
 	b = append(b, `},"state":`...)
-	return append(appendString(b, s.Drain.State.String()), '}')
+	return append(jsonout.String(b, s.Drain.State.String()), '}')
 }
