@@ -1,0 +1,6 @@
+package main
+
+func Example() {
+	main()
+	// Output: a1 on host-1 runs web
+}

@@ -1,0 +1,107 @@
+package master
+
+import (
+	"fmt"
+
+	"github.com/eaba02dc/registrar/agent/wire"
+	"github.com/eaba02dc/registrar/registry"
+)
+
+// check returns every broken invariant of a State.
+func (s *State) check() (errs []error) {
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	admitted := func(id registry.AgentID) {
+		if e, known := s.Registry.Entry(id); !known || e.State() != registry.Admitted {
+			bad("agent %q is in a list and not admitted", id)
+		}
+	}
+	type name struct {
+		framework string
+		agent     registry.AgentID
+		id        string
+	}
+	listed := map[name]string{}
+	list := func(f *Framework, t *wire.Task, where string) {
+		n := name{f.Info.ID, t.AgentID, t.ID}
+		if before, twice := listed[n]; twice {
+			bad("task %v is in %s and in %s", n, before, where)
+		}
+		listed[n] = where
+		if t.FrameworkID != f.Info.ID {
+			bad("task %v stands in framework %q", t, f.Info.ID)
+		}
+	}
+	running, executors := map[*wire.Task]bool{}, map[*wire.ExecutorInfo]bool{}
+	for f := range s.Frameworks() {
+		if !f.Unregistered.IsZero() {
+			bad("framework %q has ended and stands among the others", f.Info.ID)
+		}
+		for t := range f.Tasks() {
+			list(f, t, "tasks")
+			running[t] = true
+			if terminal(t.State) {
+				bad("task %q runs and is %s", t.ID, t.State)
+			}
+		}
+		for t := range f.UnreachableTasks() {
+			list(f, t, "unreachable")
+			if e, known := s.Registry.Entry(t.AgentID); !known || e.State() != registry.Unreachable {
+				bad("task %q is unreachable, its agent %q is not", t.ID, t.AgentID)
+			}
+		}
+		for t := range f.CompletedTasks() {
+			list(f, t, "completed")
+		}
+		for e := range f.Executors() {
+			executors[e.Info] = true
+		}
+	}
+	for f := range s.CompletedFrameworks() {
+		if _, twice := s.Framework(f.Info.ID); twice || f.Unregistered.IsZero() {
+			bad("framework %q has not ended", f.Info.ID)
+		}
+		for t := range f.Tasks() {
+			bad("task %q runs in a framework that has ended", t.ID)
+		}
+		for t := range f.UnreachableTasks() {
+			bad("task %q is unreachable in a framework that has ended", t.ID)
+		}
+		for t := range f.CompletedTasks() {
+			list(f, t, "completed")
+		}
+	}
+	for a := range s.Agents() {
+		admitted(a.Info.ID)
+		if e, _ := s.Registry.Entry(a.Info.ID); a.Status.Deactivated != e.Status().Deactivated || a.Status.Drain.State != e.Status().Drain.State {
+			bad("agent %q is %+v, in the registry %+v", a.Info.ID, a.Status, e.Status())
+		}
+		if _, twice := s.recovered.Get(a.Info.ID); twice {
+			bad("agent %q is here and recovered", a.Info.ID)
+		}
+		for _, t := range a.Tasks {
+			if !running[t] || t.AgentID != a.Info.ID {
+				bad("task %q of agent %q is not its framework's", t.ID, a.Info.ID)
+			}
+			delete(running, t)
+		}
+		for _, e := range a.Executors {
+			if !executors[e] {
+				bad("executor %q of agent %q is not its framework's", e.ID, a.Info.ID)
+			}
+			delete(executors, e)
+		}
+	}
+	for t := range running {
+		bad("task %q runs on agent %q, which does not have it", t.ID, t.AgentID)
+	}
+	for e := range executors {
+		bad("executor %q is on no agent", e.ID)
+	}
+	for a := range s.Recovered() {
+		admitted(a.ID)
+	}
+	if n := s.AgentsLen() + s.RecoveredLen(); n != s.Registry.Len(registry.Admitted) {
+		bad("%d agents, but %d are admitted", n, s.Registry.Len(registry.Admitted))
+	}
+	return errs
+}

@@ -1,0 +1,37 @@
+// Package master is the cluster now. What must never be forgotten is in the
+// registrar; what can be learned again (connections, tasks, frameworks) is here.
+//
+//	m, err := master.Start(ctx, r, master.Options{}) // r is an open registrar
+//	…
+//	s, err := m.Subscribe(ctx, call, address, wake) // an agent connects
+//	s.Receive(update)                               // it says something
+//	event, ok := s.Next()                           // and is told something
+//	…
+//	m.State() // everything, immutable: one atomic load
+//
+// One loop owns what the master knows. It takes what has happened in groups, asks
+// the registrar where something must be durable, without waiting for it, and
+// publishes an immutable [State]. Registry first, memory after, notice last: what
+// is answered or acknowledged can be seen by everybody, and is durable if it is
+// about who belongs to the cluster.
+//
+// # The life of an agent
+//
+// A new agent is admitted, and gets an ID. When its stream breaks it is a member
+// still, away, for [Options].AgentReregisterTimeout; so are all agents after a
+// failover. One that does not come back, or of which nothing is heard, is marked
+// unreachable, as fast as the rate and the budget allow ([Budget]). It may come
+// back from there too, and brings its tasks. An agent that unregisters or is
+// removed is forgotten; one that an operator marks gone never comes back. Of each
+// agent one such transition is under way at a time; whoever asks for another
+// meanwhile is told to try again ([ErrNotNow]).
+//
+// # Tasks and frameworks
+//
+// A master learns of tasks and frameworks from agents alone. An agent's report
+// replaces all that was known of it; what it had and does not speak of has
+// ended. A framework has ended when nothing of it is left: no task, no executor, no
+// task that may come back with an unreachable agent, and no agent that named it
+// and has not had anything of it yet. While agents are missing since a failover,
+// none ends. One that has ended and turns up again goes on.
+package master

@@ -1,0 +1,500 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/eaba02dc/registrar/agent/wire"
+	"github.com/eaba02dc/registrar/ops"
+	"github.com/eaba02dc/registrar/registry"
+)
+
+// Subscriber is what agents subscribe to: a [*master.Master].
+//
+// Its method returns when the agent is a member. Until then the context is that
+// of the request. It refuses with an error that wraps a [*wire.FieldError], a
+// [*registry.FieldError] or an [*ops.Error]; any other means that the agent
+// should come again later. It calls wake whenever the subscription has events
+// after it had none, and when it has ended; from any goroutine, also before it
+// returns. wake does not block.
+type Subscriber[S Subscription] interface {
+	Subscribe(ctx context.Context, call *wire.Subscribe, address string, wake func()) (S, error)
+}
+
+// Subscription is the master's end of one connection: a [*master.Stream].
+type Subscription interface {
+	// Next takes the oldest event that is to be sent, or returns false.
+	Next() (wire.Event, bool)
+	// Receive takes what came up, one call at a time and none after Close.
+	Receive(wire.Call) error
+	// Ended is closed when no event comes after those that wait.
+	Ended() <-chan struct{}
+	// Close says that the connection is gone. It is called once.
+	Close()
+}
+
+// AgentStreamOptions bounds what agents may do. The zero value is right for
+// production.
+type AgentStreamOptions struct {
+	// MaxSubscribe is the most bytes of the first record of a stream, in which an
+	// agent says all that it runs; 0 means 16 MiB.
+	MaxSubscribe int
+	// MaxRecord is the most bytes of every other record; 0 means 4 MiB.
+	MaxRecord int
+	// MaxStreams is how many streams there may be at once; 0 means 200,000. Those
+	// beyond are told to come again later.
+	MaxStreams int
+	// SubscribeTimeout is how long the first record of a stream may take to come;
+	// 0 means 30 s.
+	SubscribeTimeout time.Duration
+	// WriteTimeout is how long an agent may take to accept a record. One that is
+	// slower is cut off, and comes back when it can; 0 means 10 s.
+	WriteTimeout time.Duration
+	// Logger receives what an operator should know; nil means [slog.Default].
+	Logger *slog.Logger
+}
+
+func (o AgentStreamOptions) withDefaults() AgentStreamOptions {
+	o.MaxSubscribe = cmp.Or(o.MaxSubscribe, 16<<20)
+	o.MaxRecord = cmp.Or(o.MaxRecord, 4<<20)
+	o.MaxStreams = cmp.Or(o.MaxStreams, 200_000)
+	o.SubscribeTimeout = cmp.Or(o.SubscribeTimeout, 30*time.Second)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 10*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	return o
+}
+
+// AgentStream serves POST /api/v1/agent, as docs/agent-api.md has it. A stream
+// lives in its handler; when the server shuts down, ending the subscriptions
+// ends the handlers.
+func AgentStream[S Subscription](m Subscriber[S], o AgentStreamOptions) http.Handler {
+	return &agentStreams{
+		AgentStreamOptions: o.withDefaults(),
+		subscribe: func(ctx context.Context, call *wire.Subscribe, address string, wake func()) (Subscription, error) {
+			return m.Subscribe(ctx, call, address, wake)
+		},
+		byID: map[uuid.UUID]*agentStream{},
+	}
+}
+
+const (
+	streamIDHeader = "Mesos-Stream-Id"
+	// retryAfter is for those that are refused for now. Agents draw their pause at
+	// random on top of it.
+	retryAfter = 5 * time.Second
+	// linger is how long the other side has to go first when a stream ends. A
+	// connection that is closed with something unread in it is reset, and a reset
+	// may destroy what the agent has not read yet: the reason why it ended.
+	linger = time.Second
+)
+
+type agentStreams struct {
+	AgentStreamOptions
+	subscribe func(context.Context, *wire.Subscribe, string, func()) (Subscription, error)
+
+	mu    sync.Mutex
+	count int // streams, and those that are about to be
+	byID  map[uuid.UUID]*agentStream
+}
+
+func (h *agentStreams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// Also for a refusal: the body may stay open, and without this net/http would
+	// wait for its end before it says anything.
+	control := http.NewResponseController(w)
+	if err := control.EnableFullDuplex(); err != nil {
+		h.Logger.Error("agents cannot connect: the server does not let a handler read and write at once", "err", err)
+		answer(w, http.StatusInternalServerError, "the server does not let a handler read and write at once")
+		return
+	}
+	if r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close") // what is left of the body is no request
+	}
+	control.SetReadDeadline(time.Now().Add(h.SubscribeTimeout))
+	defer func() { control.SetReadDeadline(time.Now().Add(linger)) }() // net/http reads on until then
+
+	up, ok := wire.ParseContentType(r.Header.Get("Content-Type"))
+	if !ok {
+		answer(w, http.StatusUnsupportedMediaType, "Content-Type: want application/json or application/msgpack")
+		return
+	}
+	if id, ok := r.Header[streamIDHeader]; ok {
+		h.call(w, r, up, id[0])
+		return
+	}
+	down, ok := wire.Negotiate(strings.Join(r.Header.Values("Accept"), ","), up)
+	if !ok {
+		answer(w, http.StatusNotAcceptable, "Accept: want application/json or application/msgpack")
+		return
+	}
+	if !h.enter() {
+		refuse(w, errors.New("the master has as many agents as it takes"))
+		return
+	}
+	defer h.leave()
+	h.open(w, r, control, up, down)
+}
+
+func (h *agentStreams) enter() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.count >= h.MaxStreams {
+		return false
+	}
+	h.count++
+	return true
+}
+
+func (h *agentStreams) leave() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.count--
+}
+
+// open serves a stream, from its first record to its end.
+func (h *agentStreams) open(w http.ResponseWriter, r *http.Request, control *http.ResponseController, up, down wire.Encoding) {
+	records := wire.NewReader(r.Body, h.MaxSubscribe)
+	call, err := first(records, up)
+	if err != nil {
+		refuseRecord(w, err)
+		return
+	}
+	control.SetReadDeadline(time.Time{})
+	records.SetLimit(h.MaxRecord)
+
+	s := &agentStream{w: w, control: control, encoding: down, timeout: h.WriteTimeout, done: make(chan struct{}), writing: true}
+	s.Subscription, err = h.subscribe(r.Context(), call, r.RemoteAddr, s.wake)
+	switch {
+	case err == nil:
+	case errors.Is(err, ops.ErrGone):
+		s.Subscription = &shutdown{reason: err.Error()}
+	default:
+		refuse(w, err)
+		return
+	}
+	id := h.add(s)
+	defer h.remove(id, s)
+	w.Header().Set(streamIDHeader, id.String())
+	w.Header().Set("Content-Type", down.ContentType())
+	s.start()
+	if err := s.receiveAll(records, up); err != nil {
+		s.end(&wire.Error{Message: err.Error()})
+	}
+	s.wait(r.Context())
+}
+
+// first takes the SUBSCRIBE of a stream.
+func first(records *wire.Reader, up wire.Encoding) (*wire.Subscribe, error) {
+	record, err := records.Next()
+	if err == io.EOF {
+		return nil, errNoRecord
+	}
+	if err != nil {
+		return nil, err
+	}
+	call, err := wire.DecodeCall(up, record)
+	if err != nil {
+		return nil, err
+	}
+	subscribe, ok := call.(*wire.Subscribe)
+	if !ok {
+		return nil, &wire.FieldError{Field: "type", Reason: "is not SUBSCRIBE, which is the first of a stream"}
+	}
+	return subscribe, nil
+}
+
+func (h *agentStreams) add(s *agentStream) uuid.UUID {
+	id := uuid.New()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.byID[id] = s
+	return id
+}
+
+func (h *agentStreams) remove(id uuid.UUID, s *agentStream) {
+	h.mu.Lock()
+	delete(h.byID, id)
+	h.mu.Unlock()
+	s.close()
+}
+
+func (h *agentStreams) find(id string) *agentStream {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.byID[parsed]
+}
+
+// call serves the calls of an agent that does not send them up its stream.
+func (h *agentStreams) call(w http.ResponseWriter, r *http.Request, up wire.Encoding, id string) {
+	s := h.find(id)
+	if s == nil {
+		answer(w, http.StatusBadRequest, streamIDHeader+": no stream has this ID: subscribe again")
+		return
+	}
+	records := wire.NewReader(r.Body, h.MaxRecord)
+	for n := 0; ; n++ {
+		record, err := records.Next()
+		switch {
+		case err == io.EOF && n > 0:
+			w.Header().Del("Connection") // nothing is left, so there may be more on it
+			w.WriteHeader(http.StatusAccepted)
+			return
+		case err == io.EOF:
+			refuseRecord(w, errNoRecord)
+			return
+		case err != nil:
+			refuseRecord(w, err)
+			return
+		}
+		if err := s.receive(up, record); err != nil {
+			refuse(w, err)
+			return
+		}
+	}
+}
+
+var errNoRecord = &wire.FieldError{Field: "record", Reason: "is missing"}
+
+// refuseRecord answers with why a record could not be read.
+func refuseRecord(w http.ResponseWriter, err error) {
+	switch {
+	case errors.Is(err, wire.ErrTooLong):
+		answer(w, http.StatusRequestEntityTooLarge, err.Error())
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		answer(w, http.StatusRequestTimeout, "the record took too long to come")
+	default:
+		answer(w, http.StatusBadRequest, err.Error())
+	}
+}
+
+// refuse answers with what an error of the master means to an agent.
+func refuse(w http.ResponseWriter, err error) {
+	var (
+		field   *wire.FieldError
+		invalid *registry.FieldError
+		syntax  *wire.SyntaxError
+		refused *ops.Error
+	)
+	switch {
+	case errors.As(err, &field), errors.As(err, &invalid), errors.As(err, &syntax), errors.Is(err, errStreamEnded):
+		answer(w, http.StatusBadRequest, err.Error())
+	case errors.As(err, &refused):
+		answer(w, http.StatusConflict, err.Error())
+	default:
+		w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter.Seconds())))
+		answer(w, http.StatusServiceUnavailable, err.Error())
+	}
+}
+
+func answer(w http.ResponseWriter, status int, text string) { http.Error(w, text, status) }
+
+var errStreamEnded = errors.New(streamIDHeader + ": the stream has ended: subscribe again")
+
+// agentStream is a subscription and its connection. Its handler reads; who
+// writes is a goroutine that is there only while there are events, for most of
+// 100,000 agents have nothing to be told at any moment.
+type agentStream struct {
+	Subscription
+	w        http.ResponseWriter
+	control  *http.ResponseController
+	encoding wire.Encoding
+	timeout  time.Duration // of a write
+	done     chan struct{} // closed when nothing more will be written
+
+	receiving sync.Mutex // held during Receive, which is for one call at a time
+	closed    bool       // no Receive any more; guarded by receiving
+
+	mu      sync.Mutex     // guards what follows
+	writing bool           // somebody writes, or start will; only under it is done closed
+	woken   bool           // since the writer last looked
+	over    bool           // no writer is started any more
+	last    wire.Event     // what ends the stream when all events before it are sent
+	writers sync.WaitGroup // one at most
+}
+
+// wake starts a writer, if there is none.
+func (s *agentStream) wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.woken = true
+	if !s.writing && !s.over {
+		s.writing = true
+		s.writers.Go(s.write)
+	}
+}
+
+// start writes the header, and what the master had to say meanwhile.
+func (s *agentStream) start() {
+	s.writers.Go(func() {
+		s.control.SetWriteDeadline(time.Now().Add(s.timeout))
+		s.w.WriteHeader(http.StatusOK)
+		if s.control.Flush() != nil {
+			s.finish(time.Now())
+			return
+		}
+		s.write()
+	})
+}
+
+func (s *agentStream) write() {
+	out := wire.NewWriter(s.w, math.MaxInt) // what the master says is its own affair
+	for {
+		event, ok := s.take()
+		if !ok {
+			return
+		}
+		s.control.SetWriteDeadline(time.Now().Add(s.timeout))
+		if out.Event(s.encoding, event) != nil || s.control.Flush() != nil {
+			s.finish(time.Now())
+			return
+		}
+		switch event.(type) {
+		case *wire.Shutdown, *wire.Error:
+			s.finish(time.Now().Add(linger))
+			return
+		}
+	}
+}
+
+// take finds the next event. If there is none the writer is done.
+func (s *agentStream) take() (wire.Event, bool) {
+	for {
+		s.mu.Lock()
+		s.woken = false
+		last := s.last
+		s.mu.Unlock()
+		ended := isClosed(s.Ended()) // before Next, which may have one more until then
+		if event, ok := s.Next(); ok {
+			return event, true
+		}
+		if last != nil {
+			return last, true
+		}
+		if ended {
+			s.finish(time.Now().Add(linger))
+			return nil, false
+		}
+		s.mu.Lock()
+		if !s.woken {
+			s.writing = false
+			s.mu.Unlock()
+			return nil, false
+		}
+		s.mu.Unlock()
+	}
+}
+
+// finish is the writer's end: it stays s.writing, so that there is no other, and
+// tells the handler, which may be reading.
+func (s *agentStream) finish(readUntil time.Time) {
+	close(s.done)
+	s.control.SetReadDeadline(readUntil)
+}
+
+// end lets the stream end with an event.
+func (s *agentStream) end(with wire.Event) {
+	s.mu.Lock()
+	s.last = with
+	s.mu.Unlock()
+	s.wake()
+}
+
+// receiveAll hands on what comes up, until nothing does any more, which is nil,
+// or until something is of no use.
+func (s *agentStream) receiveAll(records *wire.Reader, up wire.Encoding) error {
+	for {
+		record, err := records.Next()
+		switch {
+		case isClosed(s.done) && err == nil:
+			continue // nobody listens; see linger
+		case isClosed(s.done), err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := s.receive(up, record); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *agentStream) receive(up wire.Encoding, record []byte) error {
+	call, err := wire.DecodeCall(up, record)
+	if err != nil {
+		return err
+	}
+	if _, ok := call.(*wire.Subscribe); ok {
+		return &wire.FieldError{Field: "type", Reason: "is SUBSCRIBE, which only the first of a stream may be"}
+	}
+	s.receiving.Lock()
+	defer s.receiving.Unlock()
+	if s.closed {
+		return errStreamEnded
+	}
+	return s.Receive(call)
+}
+
+// wait waits until all is written or the agent is gone. A body that has ended
+// does not end the stream: the agent may send its calls otherwise.
+func (s *agentStream) wait(ctx context.Context) {
+	ended := s.Ended()
+	for {
+		select {
+		case <-s.done:
+			return
+		case <-ctx.Done():
+			return
+		case <-ended:
+			s.wake()
+			ended = nil
+		}
+	}
+}
+
+// close ends what is left of the stream.
+func (s *agentStream) close() {
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
+	if !isClosed(s.done) {
+		s.control.SetWriteDeadline(time.Now()) // the agent is gone: do not wait for it
+	}
+	s.writers.Wait()
+	s.control.SetWriteDeadline(time.Now().Add(s.timeout)) // of what net/http has to write
+	s.receiving.Lock()
+	s.closed = true
+	s.receiving.Unlock()
+	s.Close()
+}
+
+// shutdown stands for the subscription that an agent does not get.
+type shutdown struct{ reason string }
+
+func (s *shutdown) Next() (wire.Event, bool) { return &wire.Shutdown{Reason: s.reason}, true }
+func (*shutdown) Receive(wire.Call) error    { return nil }
+func (*shutdown) Ended() <-chan struct{}     { return nil }
+func (*shutdown) Close()                     {}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

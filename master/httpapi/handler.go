@@ -1,0 +1,83 @@
+package httpapi
+
+import (
+	"cmp"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/eaba02dc/registrar/master"
+)
+
+// Source is where the cluster is read from; a [*master.Master] is one.
+type Source interface {
+	State() *master.State
+}
+
+// Options says what a master cannot say itself. The zero value is good.
+type Options struct {
+	// Build is what program this is.
+	Build Build
+	// Flags are shown by /flags and /state, name to value. They must not hold
+	// secrets. A log_dir or external_log_file is shown at the top of /state too.
+	Flags map[string]string
+	// Cluster is the name of the cluster; "" is none.
+	Cluster string
+	// Ready says why this master cannot serve now; /ready answers 503 with the
+	// error's text. Nil, and a nil error, mean that it can.
+	Ready func() error
+	// Agents serves POST /api/v1/agent; see [AgentStream]. Nil means that agents
+	// cannot connect here.
+	Agents http.Handler
+	// Logger receives what an operator should know; nil means [slog.Default].
+	Logger *slog.Logger
+}
+
+// Build says what program answers.
+type Build struct {
+	// Version is that of the Mesos whose answers are given, for clients that
+	// look at it; "" means 1.12.0.
+	Version string
+	// Time is when the program was built, and User by whom.
+	Time time.Time
+	User string
+	// GitSHA, GitBranch and GitTag name its source; those that are "" are left
+	// out.
+	GitSHA, GitBranch, GitTag string
+}
+
+func (o Options) withDefaults() Options {
+	o.Build.Version = cmp.Or(o.Build.Version, "1.12.0")
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	if o.Agents == nil {
+		o.Agents = http.HandlerFunc(notFound)
+	}
+	if o.Ready == nil {
+		o.Ready = func() error { return nil }
+	}
+	return o
+}
+
+// New answers requests about the cluster that source has.
+func New(source Source, o Options) http.Handler {
+	o = o.withDefaults()
+	a := &api{source: source, about: newAbout(o), ready: o.Ready, agents: o.Agents, log: o.Logger}
+	mux := http.NewServeMux()
+	for _, r := range a.routes() {
+		for _, path := range r.paths() {
+			mux.Handle(path, r.handler)
+			mux.Handle(path+"/{$}", r.handler)
+		}
+	}
+	mux.HandleFunc("/", notFound)
+	return onlyPlainPaths(mux)
+}
+
+// api is what the handlers share. It does not change.
+type api struct {
+	source Source
+	about  *about
+	ready  func() error
+	agents http.Handler
+	log    *slog.Logger
+}

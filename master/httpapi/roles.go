@@ -1,0 +1,163 @@
+package httpapi
+
+import (
+	"cmp"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/eaba02dc/registrar/agent/wire"
+	"github.com/eaba02dc/registrar/internal/jsonout"
+	"github.com/eaba02dc/registrar/master"
+	"github.com/eaba02dc/registrar/registry"
+)
+
+// role is what there is for a role and for those below it: "a" includes "a/b".
+type role struct {
+	allocated, reserved quantities
+	taken               quantities // what counts of allocated although nobody reserved it
+	frameworks          []string   // of this role alone, in order
+}
+
+// quantities are scalars by name.
+type quantities map[string]*amount
+
+func (q quantities) add(name string, v *registry.Value) {
+	if v.Kind != registry.KindScalar || isNothing(v) {
+		return
+	}
+	sum := q[name]
+	if sum == nil {
+		sum = &amount{}
+		q[name] = sum
+	}
+	sum.add(v)
+}
+
+func (q quantities) addAll(other quantities) {
+	for name, sum := range other {
+		v := sum.value()
+		q.add(name, &v)
+	}
+}
+
+// roles are those that anybody is in, or has something for, and all above them.
+type roles map[string]*role
+
+// rolesBody is the answer of /roles.
+func rolesBody(b []byte, s *master.State, _ url.Values) ([]byte, error) {
+	all := rolesIn(s)
+	b = append(b, `{"roles":[`...)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		b = appendRole(next(b), name, all[name])
+	}
+	return append(b, "]}"...), nil
+}
+
+func rolesIn(s *master.State) roles {
+	all := roles{}
+	for a := range s.Agents() {
+		for i := range a.Resources {
+			if name := reservedFor(&a.Resources[i]); name != anyRole {
+				all.reserve(name, &a.Resources[i])
+			}
+		}
+	}
+	for f := range s.Frameworks() {
+		for _, name := range rolesOf(&f.Info) {
+			all.enter(name, f)
+		}
+		var seen totals
+		for t := range f.Tasks() {
+			if !hasEnded(t) {
+				all.allocate(f, t.AgentID, t.Resources, &seen)
+			}
+		}
+		for e := range f.Executors() {
+			all.allocate(f, e.AgentID, e.Info.Resources, &seen)
+		}
+	}
+	return all
+}
+
+// at is a role and those above it, from below.
+func (all roles) at(name string) []*role {
+	var path []*role
+	for name != "" {
+		r := all[name]
+		if r == nil {
+			r = &role{allocated: quantities{}, reserved: quantities{}, taken: quantities{}}
+			all[name] = r
+		}
+		path = append(path, r)
+		name = name[:max(strings.LastIndexByte(name, '/'), 0)]
+	}
+	return path
+}
+
+func (all roles) reserve(name string, res *registry.Resource) {
+	for _, r := range all.at(name) {
+		r.reserved.add(res.Name, &res.Value)
+	}
+}
+
+// enter notes that a framework is in a role; those of one framework come one
+// after another.
+func (all roles) enter(name string, f *master.Framework) {
+	path := all.at(name)
+	if len(path) == 0 {
+		return
+	}
+	if list := path[0].frameworks; len(list) == 0 || list[len(list)-1] != f.Info.ID {
+		path[0].frameworks = append(list, f.Info.ID)
+	}
+}
+
+// allocate adds what a framework uses on an agent; what several of its tasks
+// share counts once.
+func (all roles) allocate(f *master.Framework, on registry.AgentID, list []wire.Resource, seen *totals) {
+	for i := range list {
+		r := &list[i]
+		if isShared(r) && seen.hasSeen(on, r) {
+			continue
+		}
+		name := cmp.Or(r.AllocationRole, anyRole)
+		all.enter(name, f)
+		taken := reservedFor(&r.Resource) == anyRole && !canBeRevoked(r)
+		for _, at := range all.at(name) {
+			at.allocated.add(r.Name, &r.Value)
+			if taken {
+				at.taken.add(r.Name, &r.Value)
+			}
+		}
+	}
+}
+
+// appendRole writes a role. There are no weights and no quotas, and nothing is
+// offered.
+func appendRole(b []byte, name string, r *role) []byte {
+	b = text(append(b, '{'), "name", name)
+	b = double(b, "weight", 1)
+	b = append(key(b, "quota"), '{')
+	b = text(b, "role", name)
+	b = append(b, `,"guarantee":{},"limit":{}`...)
+	consumed := quantities{} // what is set aside for it, and what it took besides
+	consumed.addAll(r.reserved)
+	consumed.addAll(r.taken)
+	b = append(appendQuantities(key(b, "consumed"), consumed), '}')
+	b = appendQuantities(key(b, "resources"), r.allocated)
+	b = appendQuantities(key(b, "allocated"), r.allocated)
+	b = appendQuantities(key(b, "offered"), nil)
+	b = appendQuantities(key(b, "reserved"), r.reserved)
+	b = jsonout.List(key(b, "frameworks"), r.frameworks, jsonout.String)
+	return append(b, '}')
+}
+
+func appendQuantities(b []byte, q quantities) []byte {
+	b = append(b, '{')
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		b = jsonout.Float(foreignKey(b, name), q[name].scalar)
+	}
+	return append(b, '}')
+}

@@ -1,0 +1,68 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+)
+
+// route is an endpoint and its names: each is served with and without a slash
+// behind it.
+type route struct {
+	path    string
+	also    alias
+	handler http.Handler
+}
+
+// alias says by which other names an endpoint is known.
+type alias uint8
+
+const (
+	underMaster alias = 1 << iota // /master/state
+	dotJSON                       // /state.json, as of before Mesos 1.8
+)
+
+func (r route) paths() []string {
+	paths := []string{r.path}
+	if r.also&underMaster != 0 {
+		paths = append(paths, "/master"+r.path)
+	}
+	if r.also&dotJSON != 0 {
+		for _, path := range paths {
+			paths = append(paths, path+".json")
+		}
+	}
+	return paths
+}
+
+// routes is every endpoint. Those that Mesos has take any method, as there.
+func (a *api) routes() []route {
+	const both = underMaster | dotJSON
+	return []route{
+		{"/state", both, a.json(a.stateBody)},
+		{"/state-summary", both, a.json(a.summaryBody)},
+		{"/slaves", both, a.json(agentsBody)},
+		{"/frameworks", both, a.json(frameworksBody)},
+		{"/tasks", both, a.json(tasksBody)},
+		{"/roles", both, a.json(rolesBody)},
+		{"/flags", both, a.json(a.flagsBody)},
+		{"/version", dotJSON, a.json(a.versionBody)},
+		{"/registrar(1)/registry", dotJSON, a.json(registryBody)},
+
+		{"/health", underMaster, http.HandlerFunc(health)},
+		{"/redirect", underMaster, http.HandlerFunc(a.redirect)},
+		{"/ready", 0, only(http.HandlerFunc(a.readiness), http.MethodGet, http.MethodHead)},
+		{"/api/v1/agent", underMaster, only(a.agents, http.MethodPost)},
+	}
+}
+
+// onlyPlainPaths knows nothing at a path that climbs, as Mesos does not;
+// a ServeMux would send the client elsewhere.
+func onlyPlainPaths(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/..") {
+			notFound(w, r)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}

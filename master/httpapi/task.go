@@ -1,0 +1,96 @@
+package httpapi
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/eaba02dc/registrar/agent/wire"
+	"github.com/eaba02dc/registrar/internal/jsonout"
+)
+
+// hasEnded reports whether a task uses nothing any more.
+func hasEnded(t *wire.Task) bool {
+	switch t.State {
+	case wire.TaskFinished, wire.TaskFailed, wire.TaskKilled, wire.TaskError,
+		wire.TaskLost, wire.TaskDropped, wire.TaskGone, wire.TaskGoneByOperator:
+		return true
+	default:
+		return false
+	}
+}
+
+// stateName is a name that clients of Mesos know: they may refuse others, which
+// a newer agent may have.
+func stateName(s wire.TaskState) wire.TaskState {
+	switch s {
+	case wire.TaskStaging, wire.TaskStarting, wire.TaskRunning, wire.TaskKilling, wire.TaskFinished,
+		wire.TaskFailed, wire.TaskKilled, wire.TaskError, wire.TaskLost, wire.TaskDropped,
+		wire.TaskUnreachable, wire.TaskGone, wire.TaskGoneByOperator:
+		return s
+	default:
+		return wire.TaskUnknown
+	}
+}
+
+// appendTask writes a task.
+func appendTask(b []byte, t *wire.Task) []byte {
+	b = append(b, '{')
+	b = text(b, "id", t.ID)
+	b = text(b, "name", t.Name)
+	b = text(b, "framework_id", t.FrameworkID)
+	b = text(b, "executor_id", t.ExecutorID)
+	b = text(b, "slave_id", t.AgentID)
+	b = text(b, "state", stateName(t.State))
+	var all totals
+	all.use(t.AgentID, t.Resources)
+	b = appendTotals(key(b, "resources"), &all)
+	b = limits(b, t.Limits)
+	b = text(b, "role", allocatedTo(t.Resources))
+	b = jsonout.List(key(b, "statuses"), t.Statuses, appendStatus)
+	b = optText(b, "user", t.User)
+	b = labels(b, t.Labels)
+	b = raw(b, "discovery", t.Discovery)
+	b = raw(b, "container", t.Container)
+	b = raw(b, "health_check", t.HealthCheck)
+	return append(b, '}')
+}
+
+// allocatedTo is the role that resources were offered to: of one task or
+// executor, all to the same.
+func allocatedTo(list []wire.Resource) string {
+	if len(list) == 0 {
+		return anyRole
+	}
+	return cmp.Or(list[0].AllocationRole, anyRole)
+}
+
+// limits writes "Infinity" in quotes, where Mesos writes what is not JSON.
+func limits(b []byte, m map[string]float64) []byte {
+	if len(m) == 0 {
+		return b
+	}
+	b = append(key(b, "limits"), '{')
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		b = foreignKey(b, name)
+		if math.IsInf(m[name], 0) {
+			b = append(b, `"Infinity"`...)
+		} else {
+			b = jsonout.Float(b, m[name])
+		}
+	}
+	return append(b, '}')
+}
+
+func appendStatus(b []byte, s wire.TaskStatus) []byte {
+	b = append(b, '{')
+	b = text(b, "state", stateName(s.State))
+	b = double(b, "timestamp", s.Timestamp)
+	b = labels(b, s.Labels)
+	b = containerStatus(b, s.ContainerStatus)
+	if s.Healthy != nil {
+		b = boolean(b, "healthy", *s.Healthy)
+	}
+	return append(b, '}')
+}

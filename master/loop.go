@@ -1,0 +1,237 @@
+package master
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/tidwall/btree"
+
+	"github.com/eaba02dc/registrar/master/link"
+	"github.com/eaba02dc/registrar/registry"
+)
+
+// loop owns what the master knows, and is the only one that changes it. It takes
+// what has happened in groups, publishes once for each group, and only then
+// answers.
+type loop struct {
+	*Master
+	ctx   context.Context
+	stats Stats
+
+	// The State in the making.
+	version    uint64
+	elected    time.Time
+	agents     btree.Map[registry.AgentID, *Agent]
+	recovered  btree.Map[registry.AgentID, *registry.Agent]
+	frameworks btree.Map[string, *Framework]
+	completed  []*Framework
+	frozen     []Freeze
+	changed    bool // since the last one
+
+	members   map[registry.AgentID]*member
+	nextAgent uint64 // the number in the next ID
+	machines  map[machine]registry.AgentID
+
+	inbox *link.Inbox // of the notices that streams broke
+	self  *link.Process
+	wheel wheel // of the connected agents
+
+	missed      bool                // an agent is not recovered any more
+	working     map[string]*working // frameworks, ended or not
+	ended       []*working          // the oldest first
+	touched     []*working          // that changed since the last State
+	unreachable map[registry.AgentID]map[lostTask]bool
+
+	removing []*change // of admitted agents, in the order in which they were submitted
+	waiting  waiting   // to be marked unreachable
+	away     deadlines // agents that are to come back
+	alarms   alarms
+	// postponed are those for whom the registrar had no room.
+	postponed []*member
+
+	now    time.Time // of this turn
+	timer  *time.Timer
+	after  []func() // answers that wait for the State to be published
+	failed error
+}
+
+func newLoop(ctx context.Context, m *Master) (*loop, error) {
+	l := &loop{Master: m, ctx: ctx, now: time.Now(), inbox: m.links.NewInbox(),
+		members: map[registry.AgentID]*member{}, machines: map[machine]registry.AgentID{}, working: map[string]*working{},
+		unreachable: map[registry.AgentID]map[lostTask]bool{}}
+	l.self = m.links.Start("master", l.inbox)
+	l.elected, l.changed = l.now, true
+	l.wheel = newWheel(m.o.PingTimeout, l.Master.now())
+	l.away.delay = m.o.AgentReregisterTimeout
+	l.waiting = newWaiting(m.o)
+	l.alarms = newAlarms(m.o, l.Master.now())
+	l.timer = time.NewTimer(0)
+	return l, l.takeOver()
+}
+
+// takeOver recovers the agents that the registry has admitted.
+func (l *loop) takeOver() error {
+	for e := range l.registrar.Snapshot().Entries(registry.Admitted) {
+		agent, err := e.Agent()
+		if err != nil {
+			return fmt.Errorf("recover agent %q: %w", string(e.ID()), err)
+		}
+		l.recovered.Set(agent.ID, &agent)
+		m := l.member(agent.ID)
+		l.isOn(m, machineOf(&agent))
+		l.waiting.budget.joins(m, agent.Domain)
+	}
+	l.alarms.recoveredAtFirst = l.recovered.Len()
+	return nil
+}
+
+func (l *loop) run() {
+	defer l.end()
+	for {
+		select {
+		case <-l.ctx.Done():
+			return
+		case f := <-l.calls:
+			l.turn(f)
+		case <-l.outcomes.ready:
+			l.turn(nil)
+		case <-l.inbox.Ready():
+			l.turn(nil)
+		case <-l.timer.C:
+			l.turn(nil)
+		}
+		if l.failed != nil {
+			return
+		}
+	}
+}
+
+// end ends what the master began, and says why if that is not Close.
+func (l *loop) end() {
+	if l.failed != nil && l.ctx.Err() == nil {
+		l.Master.err = l.failed
+		l.log.Error("master has failed", "err", l.failed)
+	}
+	l.stop()
+	<-l.awaited
+	l.timer.Stop()
+	for _, m := range l.members {
+		if m.stream != nil {
+			m.stream.end(nil)
+		}
+	}
+	close(l.Master.done)
+}
+
+// turn takes all that has happened, publishes, and answers.
+func (l *loop) turn(first func(*loop)) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			l.fail(fmt.Errorf("master panicked: %v\n%s", cause, debug.Stack()))
+		}
+	}()
+	l.now = time.Now()
+	// Before the calls: what came up a stream before it broke is in them then.
+	notices := l.notices()
+	if first != nil {
+		first(l)
+	}
+	for range len(l.calls) {
+		(<-l.calls)(l)
+	}
+	for _, o := range l.outcomes.take() {
+		l.conclude(o.change, o.err)
+	}
+	for _, n := range notices {
+		l.disconnect(n)
+	}
+	l.tick()
+	l.publish()
+	if l.failed != nil {
+		return
+	}
+	for _, tell := range l.after {
+		tell()
+	}
+	clear(l.after)
+	l.after = l.after[:0]
+}
+
+func (l *loop) notices() (all []link.Notice) {
+	for n, ok := l.inbox.Next(); ok; n, ok = l.inbox.Next() {
+		all = append(all, n)
+	}
+	return all
+}
+
+// tell has something said once what happened in this turn can be seen.
+func (l *loop) tell(f func()) { l.after = append(l.after, f) }
+
+// fail ends the master: nothing is published or answered any more.
+func (l *loop) fail(err error) {
+	if l.failed == nil {
+		l.failed = err
+	}
+	l.after = nil
+}
+
+// publish makes what changed visible.
+func (l *loop) publish() {
+	durable := l.registrar.Snapshot()
+	l.catchUp(durable)
+	if l.failed != nil {
+		return
+	}
+	l.Master.mu.Lock()
+	l.Master.stats = l.stats
+	l.Master.mu.Unlock()
+	if !l.changed {
+		return
+	}
+	l.endEmpty()
+	l.changed = false
+	l.publishFrameworks()
+	l.version++
+	l.cur.Store(&State{Version: l.version, Master: l.o.MasterInfo, Started: l.started, Elected: l.elected,
+		Registry: durable, Frozen: slices.Clone(l.frozen),
+		agents: *l.agents.Copy(), recovered: *l.recovered.Copy(), frameworks: *l.frameworks.Copy(), completed: l.completed})
+}
+
+func (l *loop) publishFrameworks() {
+	if len(l.touched) == 0 {
+		return
+	}
+	for _, w := range l.touched {
+		switch public := w.publish(); {
+		case l.working[w.info.ID] != w: // it was forgotten
+		case w.unregistered.IsZero():
+			l.frameworks.Set(w.info.ID, public)
+		default:
+			l.frameworks.Delete(w.info.ID)
+		}
+	}
+	clear(l.touched)
+	l.touched = l.touched[:0]
+	l.completed = make([]*Framework, len(l.ended))
+	for i, w := range l.ended {
+		l.completed[i] = w.public
+	}
+}
+
+// agent is a copy of an agent, to be changed and put back.
+func (l *loop) agent(id registry.AgentID) (*Agent, bool) {
+	a, ok := l.agents.Get(id)
+	if !ok {
+		return nil, false
+	}
+	c := *a
+	return &c, true
+}
+
+func (l *loop) put(a *Agent) {
+	l.agents.Set(a.Info.ID, a)
+	l.changed = true
+}

@@ -1,0 +1,225 @@
+package master
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/eaba02dc/registrar/agent/wire"
+	"github.com/eaba02dc/registrar/master/link"
+	"github.com/eaba02dc/registrar/ops"
+	"github.com/eaba02dc/registrar/registry"
+)
+
+// machine is what a new agent is known by before it knows its ID.
+type machine struct {
+	hostname    string
+	port        uint16
+	incarnation string
+}
+
+// identify finds the ID of an agent: the one that it had, or would like; that of
+// the same machine in the same incarnation, which did not learn that it was
+// admitted; or a new one. An agent without an incarnation is new each time.
+func (l *loop) identify(call *wire.Subscribe) registry.AgentID {
+	if call.AgentID != "" {
+		return call.AgentID
+	}
+	if call.Agent.ID != "" {
+		return call.Agent.ID
+	}
+	if id, ok := l.machines[machineOf(&call.Agent)]; ok {
+		return id
+	}
+	for {
+		id := registry.AgentID(fmt.Sprintf("%s-S%d", l.o.MasterInfo.ID, l.nextAgent))
+		l.nextAgent++
+		if _, known := l.registrar.Snapshot().Entry(id); !known && l.members[id] == nil {
+			return id
+		}
+	}
+}
+
+// isOn writes down by which machine an agent is found; the zero value is none.
+func (l *loop) isOn(m *member, on machine) {
+	if l.machines[m.machine] == m.id {
+		delete(l.machines, m.machine)
+	}
+	if m.machine = on; on != (machine{}) {
+		l.machines[on] = m.id
+	}
+}
+
+func machineOf(a *registry.Agent) machine {
+	if a.Incarnation == "" {
+		return machine{}
+	}
+	return machine{a.Hostname, a.Port, a.Incarnation}
+}
+
+// subscribe lets an agent in: a new one is admitted, one that comes back is
+// readmitted, which writes nothing if the registry has it as it is. What is
+// cheap to refuse comes first: after a failover all agents come at once, and
+// some of them twice.
+func (l *loop) subscribe(s *Stream, call *wire.Subscribe, answer func(error)) {
+	id := l.identify(call)
+	refused := l.letIn(id, s, call, answer)
+	if refused == nil {
+		return
+	}
+	if errors.Is(refused, ErrNotNow) {
+		l.stats.Postponed++
+	} else {
+		l.stats.Refused++
+	}
+	if m := l.members[id]; m != nil && m.doing == nothing && !l.present(id) {
+		l.isOn(m, machine{})
+		delete(l.members, id)
+	}
+	answer(refused)
+}
+
+func (l *loop) letIn(id registry.AgentID, s *Stream, call *wire.Subscribe, answer func(error)) error {
+	m := l.member(id)
+	if m.doing != nothing {
+		return notNow("the agent is " + string(m.doing))
+	}
+	e, known := l.registrar.Snapshot().Entry(id)
+	if known && e.State() == registry.Gone {
+		return &GoneError{id}
+	}
+	supersedes, err := l.mayTake(m, e, known, call)
+	if err != nil {
+		return err
+	}
+	agent := call.Agent
+	agent.ID = id
+	in := joining{member: m, stream: s, call: call, agent: agent, answer: answer, back: known || call.AgentID != ""}
+	if in.back {
+		return l.submit(m, reregistering, ops.Readmit{Agent: agent, Supersedes: supersedes}, By{}, func(refusal error) { l.join(&in, refusal) })
+	}
+	l.isOn(m, machineOf(&agent))
+	return l.submit(m, registering, ops.Admit{Agent: agent}, By{}, func(refusal error) { l.join(&in, refusal) })
+}
+
+// mayTake decides between two machines that claim one ID. While one of them is
+// connected, another must name its incarnation as superseded; one that is away
+// is superseded by whoever comes.
+func (l *loop) mayTake(m *member, e registry.Entry, known bool, call *wire.Subscribe) (supersedes string, err error) {
+	if !known || e.Incarnation() == call.Agent.Incarnation {
+		return "", nil
+	}
+	if m.stream == nil || m.stream.closed.Load() || call.Supersedes == e.Incarnation() {
+		return e.Incarnation(), nil
+	}
+	holder, _ := l.agents.Get(m.id)
+	is, asks := holder.Info, call.Agent
+	return "", &ops.Error{Op: "subscribe", Agent: m.id, Err: &ops.IncarnationError{
+		Admitted: ops.Claimant{Hostname: is.Hostname, Port: is.Port, Incarnation: is.Incarnation},
+		Claims:   ops.Claimant{Hostname: asks.Hostname, Port: asks.Port, Incarnation: asks.Incarnation}}}
+}
+
+// joining is an agent on its way in.
+type joining struct {
+	member *member
+	stream *Stream
+	call   *wire.Subscribe
+	agent  registry.Agent
+	answer func(error)
+	back   bool // it says that it was a member, or the registry does
+}
+
+// join takes an agent in that is durably a member, or tells it why it is not.
+func (l *loop) join(in *joining, refusal error) {
+	m, s := in.member, in.stream
+	if refusal != nil {
+		l.stats.Refused++
+		if !l.present(m.id) {
+			l.isOn(m, machine{})
+		}
+		l.settle(m)
+		if errors.Is(refusal, ops.ErrGone) {
+			refusal = &GoneError{m.id}
+		}
+		in.answer(refusal)
+		return
+	}
+	l.back(m)
+	a := l.arrive(in)
+	l.attach(m, s)
+	l.report(m, a, in.call)
+	l.put(a)
+	l.tell(func() {
+		s.push(&wire.Subscribed{AgentID: m.id, MasterID: l.o.MasterInfo.ID, Heartbeat: l.o.PingTimeout,
+			MissesAllowed: uint32(l.o.MaxPingTimeouts)})
+		s.acknowledge(in.call.Sequence)
+		if drain := a.Status.Drain; drain.State == registry.Draining {
+			s.push(&wire.Drain{MaxGrace: drain.MaxGrace, MarkGone: drain.MarkGone})
+		}
+	})
+	in.answer(nil)
+	l.settle(m)
+}
+
+// arrive is the agent as it is now that it is there, and counts how it came.
+func (l *loop) arrive(in *joining) *Agent {
+	m, id := in.member, in.member.id
+	a, here := l.agent(id)
+	_, recovered := l.recovered.Delete(id)
+	switch {
+	case here:
+		a.Reregistered = l.now
+		l.stats.Reconnections++
+	case in.back:
+		a = &Agent{Registered: l.now, Reregistered: l.now}
+		l.stats.Reregistrations++
+	default:
+		a = &Agent{Registered: l.now}
+		l.stats.Registrations++
+	}
+	if recovered {
+		l.missed = true
+	}
+	e, _ := l.registrar.Snapshot().Entry(id)
+	a.Info, a.Resources, a.Status = in.agent, in.agent.Resources, e.Status()
+	a.Version, a.Capabilities = in.call.Version, in.call.Capabilities
+	a.Address, a.Connected = in.stream.address, true
+	l.noteDrain(a)
+	l.isOn(m, machineOf(&a.Info))
+	l.waiting.budget.joins(m, a.Info.Domain)
+	return a
+}
+
+// attach makes a stream the one that stands, in place of an older one.
+func (l *loop) attach(m *member, s *Stream) {
+	if old := m.stream; old != nil {
+		l.detach(m)
+		l.tell(func() { old.end(&wire.Error{Message: ErrSuperseded.Error()}) })
+	}
+	l.away.remove(m)
+	m.stream, s.id = s, m.id
+	s.generation.Store(l.links.Connect(string(m.id)))
+	l.self.LinkAt(string(m.id), string(m.id))
+	if s.closed.Load() { // before it knew its generation
+		s.broke(link.Lost)
+	}
+	l.wheel.add(m)
+	l.stats.ConnectedAgents++
+}
+
+// detach parts an agent from its stream.
+func (l *loop) detach(m *member) {
+	l.wheel.remove(m)
+	m.stream = nil
+	l.stats.ConnectedAgents--
+}
+
+// noteDrain writes down when this master learned that an agent drains.
+func (l *loop) noteDrain(a *Agent) {
+	switch {
+	case a.Status.Drain.State == 0:
+		a.DrainStarted = time.Time{}
+	case a.DrainStarted.IsZero():
+		a.DrainStarted = l.now
+	}
+}

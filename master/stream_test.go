@@ -1,0 +1,370 @@
+package master
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/eaba02dc/registrar/agent/wire"
+	"github.com/eaba02dc/registrar/ops"
+	"github.com/eaba02dc/registrar/registry"
+)
+
+func TestAcksThatWaitAreOne(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		a := c.join(newcomer("host-1"))
+		for i := uint64(2); i < 100; i++ {
+			c.must(a.Receive(&wire.Update{Sequence: i}))
+		}
+		c.must(a.Receive(&wire.Unknown{Type: "NEWER", Sequence: 120}))
+		c.must(a.Receive(&wire.Unknown{Type: "NEWER"}))
+		c.settle()
+		a.wants("ACK 120")
+	})
+}
+
+func TestNumbersMustGrow(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		a := c.join(newcomer("host-1"))
+		for _, n := range []uint64{0, 1} {
+			err := a.Receive(&wire.Update{Sequence: n})
+			if field := (*wire.FieldError)(nil); !errors.As(err, &field) || field.Field != "sequence" {
+				c.Errorf("number %d: %v, want the field", n, err)
+			}
+		}
+		c.must(a.Receive(&wire.Update{Sequence: 7}))
+	})
+}
+
+func TestWakeIsCalledOnceUntilAllIsRead(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		var wakes atomic.Int32
+		s, err := c.Subscribe(c.Context(), newcomer("host-1"), "", func() { wakes.Add(1) })
+		c.must(err)
+		a := &agent{Stream: s, c: c}
+		c.must(s.Receive(&wire.Update{Sequence: 2}))
+		c.settle()
+		if n := wakes.Load(); n != 1 {
+			c.Errorf("woken %d times, want once", n)
+		}
+		if got := a.hears(); len(got) != 2 {
+			c.Errorf("heard %q", got)
+		}
+		c.must(s.Receive(&wire.Update{Sequence: 3}))
+		c.settle()
+		if n := wakes.Load(); n != 2 {
+			c.Errorf("woken %d times, want twice", n)
+		}
+		a.hears()
+		c.must(c.Close()) // a silent end, which nobody watches for
+		if n := wakes.Load(); n != 3 {
+			c.Errorf("woken %d times when the stream had ended, want three", n)
+		}
+	})
+}
+
+func TestHeartbeatsGoDownEachIntervalAndDoNotWakeTheLoop(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		a := c.join(newcomer("host-1"))
+		version := c.State().Version
+		c.pass(15 * time.Second) // in the first, SUBSCRIBED was enough
+		a.wants()
+		for range 40 {
+			c.pass(15 * time.Second)
+			beats := 0
+			for e, ok := a.Next(); ok; e, ok = a.Next() {
+				if _, is := e.(*wire.Heartbeat); is {
+					beats++
+				}
+			}
+			if beats != 1 {
+				c.Errorf("%d heartbeats in an interval, want 1", beats)
+			}
+		}
+		if now := c.State().Version; now != version {
+			c.Errorf("an idle agent took the state from version %d to %d", version, now)
+		}
+		c.is("S0 connected tasks=0")
+	})
+}
+
+func TestAgentsAreSpreadOverTheInterval(t *testing.T) {
+	w := newWheel(64*time.Second, 0)
+	members := make([]*member, 640)
+	for i := range members {
+		members[i] = &member{}
+		w.add(members[i])
+	}
+	for i := 0; i < len(members); i += 2 {
+		w.remove(members[i])
+	}
+	visited := 0
+	w.turn(time.Second, func(*member) { visited++ })
+	if visited != 10 && visited != 0 {
+		t.Errorf("%d of 320 were visited in a 64th of the interval", visited)
+	}
+	w.turn(64*time.Second, func(*member) { visited++ })
+	if visited != 320 {
+		t.Errorf("%d were visited in the interval, want 320", visited)
+	}
+	w.turn(time.Hour, func(*member) { visited++ })
+	if visited != 640 || w.due != time.Hour+time.Second {
+		t.Errorf("after an hour %d were visited, the next at %v; want each once more", visited, w.due)
+	}
+}
+
+func TestSlowReaderLosesItsStream(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		a := c.join(newcomer("host-1"))
+		a.update(wire.Update{Frameworks: []wire.FrameworkInfo{aware("f1")}, Tasks: []wire.Task{task("f1", "t1", wire.TaskRunning)}})
+		for range maxEvents {
+			c.must(c.Drain(c.Context(), a.id, DrainConfig{}, By{}))
+		}
+		if a.hasEnded() {
+			c.Fatalf("it was ended with %d events", maxEvents)
+		}
+		c.must(c.Drain(c.Context(), a.id, DrainConfig{}, By{}))
+		c.settle()
+		if !a.hasEnded() {
+			c.Error("its stream stands")
+		}
+		c.is("S0 away DRAINING tasks=1")
+	})
+}
+
+func TestNewerConnectionOfTheSameIncarnationTakesTheOldOnesPlace(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		old := c.join(newcomer("host-1"))
+		young := c.join(comesBack(old.id, "host-1"))
+		old.wants("ERROR " + ErrSuperseded.Error())
+		if !old.hasEnded() {
+			c.Error("the old stream stands")
+		}
+		old.Close() // late, and without effect
+		c.must(old.Receive(&wire.Update{Sequence: 2, Resources: []registry.Resource{}}))
+		c.settle()
+		c.is("S0 connected tasks=0")
+		if a, _ := c.State().Agent(old.id); len(a.Resources) != 1 {
+			c.Error("the old stream changed something")
+		}
+		young.update(wire.Update{})
+		if s := c.Stats(); s.Reconnections != 1 || s.Reregistrations != 0 || s.DroppedMessages != 1 || s.ConnectedAgents != 1 {
+			c.Errorf("counted %+v", s)
+		}
+	})
+}
+
+func of(call *wire.Subscribe, incarnation string) *wire.Subscribe {
+	call.Agent.Incarnation = incarnation
+	return call
+}
+
+func TestAnotherIncarnationWaitsUntilTheHolderIsAway(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		holder := c.join(of(newcomer("host-1"), "boot-1"))
+		_, err := c.subscribe(of(comesBack(holder.id, "host-2"), "boot-2"))
+		var two *ops.IncarnationError
+		if !errors.As(err, &two) || two.Admitted.Hostname != "host-1" || two.Claims.Hostname != "host-2" {
+			c.Fatalf("refused with %v, want both hosts named", err)
+		}
+		holder.Close()
+		c.join(of(comesBack(holder.id, "host-2"), "boot-2"))
+		if a, _ := c.State().Agent(holder.id); a.Info.Hostname != "host-2" {
+			c.Errorf("it is on %q", a.Info.Hostname)
+		}
+		supersedes := of(comesBack(holder.id, "host-3"), "boot-3")
+		supersedes.Supersedes = "boot-2" // somebody said so
+		c.join(supersedes)
+		c.is("S0 connected tasks=0")
+	})
+}
+
+func TestAnotherIncarnationMayComeAfterAFailover(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		id := c.join(of(newcomer("host-1"), "boot-1")).id
+		c.failover()
+		c.join(of(comesBack(id, "host-1"), "boot-2"))
+	})
+}
+
+func TestAgentThatDidNotLearnItsIDGetsTheSameOne(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		first := c.join(of(newcomer("host-1"), "boot-1"))
+		again := c.join(of(newcomer("host-1"), "boot-1"))
+		if again.id != first.id {
+			c.Errorf("IDs %q and %q", first.id, again.id)
+		}
+		first.Close()
+		again.breaks()
+		c.join(of(newcomer("host-1"), "boot-1"))
+		c.join(of(newcomer("host-1"), "boot-2")) // a boot later it is new
+		c.is("S0 connected tasks=0", "S1 connected tasks=0")
+	})
+}
+
+func TestAgentGetsTheIDThatItWouldLike(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		call := newcomer("host-1")
+		call.Agent.ID = "a1"
+		a := c.join(call)
+		c.is("a1 connected tasks=0")
+		c.must(c.MarkGone(c.Context(), "a1", By{}))
+		_, err := c.subscribe(call)
+		c.wantsErr("again", err, ops.ErrGone)
+		two := comesBack("a1", "host-1")
+		two.Agent.ID = "a2"
+		_, err = c.subscribe(two)
+		if field := (*registry.FieldError)(nil); !errors.As(err, &field) || field.Field != "subscribe.agent_info.id" {
+			c.Errorf("two IDs: %v", err)
+		}
+		a.hears()
+	})
+}
+
+func TestReturningAgentThatIsUnchangedWritesNothing(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		var ids []registry.AgentID
+		for i := range 10 {
+			ids = append(ids, c.join(newcomer(fmt.Sprint("host-", i))).id)
+		}
+		c.failover()
+		before := c.registrar.Stats().Records
+		for i, id := range ids {
+			c.join(comesBack(id, fmt.Sprint("host-", i)))
+		}
+		if n := c.registrar.Stats().Records - before; n != 0 {
+			c.Errorf("%d records were written, want none", n)
+		}
+		c.join(comesBack(ids[0], "renamed"))
+		if n := c.registrar.Stats().Records - before; n != 1 {
+			c.Errorf("%d records were written, want 1", n)
+		}
+		if s := c.Stats(); s.Reregistrations != 10 || s.Reconnections != 1 || s.Registrations != 0 {
+			c.Errorf("counted %+v", s)
+		}
+	})
+}
+
+func TestStreamsEndWithTheMaster(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		a := c.join(newcomer("host-1"))
+		c.must(c.Close())
+		if !a.hasEnded() {
+			c.Error("the stream stands")
+		}
+		c.wantsErr("receive", a.Receive(&wire.Update{Sequence: 2}), ErrEnded)
+		_, err := c.subscribe(newcomer("host-2"))
+		c.wantsErr("subscribe", err, ErrEnded)
+		c.wantsErr("mark gone", c.MarkGone(c.Context(), a.id, By{}), ErrEnded)
+	})
+}
+
+func TestUpdateChangesWhatItNames(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		a := c.join(newcomer("host-1"))
+		staging := task("f1", "t1", wire.TaskStaging)
+		a.update(wire.Update{Frameworks: []wire.FrameworkInfo{aware("f1")},
+			Tasks:     []wire.Task{staging, task("f1", "t0", wire.TaskRunning), task("f0", "t9", wire.TaskRunning)},
+			Executors: []wire.ExecutorInfo{{ID: "e2", FrameworkID: "f1"}, {ID: "e1", FrameworkID: "f1"}}})
+		running := staging
+		running.State = wire.TaskRunning
+		running.Statuses = append(slices.Clone(staging.Statuses), wire.TaskStatus{State: wire.TaskRunning, Timestamp: 2, Data: []byte("x")},
+			wire.TaskStatus{State: wire.TaskRunning, Timestamp: 3})
+		a.update(wire.Update{Tasks: []wire.Task{running}, Resources: []registry.Resource{},
+			RemovedExecutors: []wire.ExecutorRef{{FrameworkID: "f1", ID: "e2"}}})
+		v, _ := c.State().Agent(a.id)
+		var names []string
+		for _, t := range v.Tasks {
+			names = append(names, t.FrameworkID+"/"+t.ID)
+		}
+		for _, e := range v.Executors {
+			names = append(names, e.ID)
+		}
+		if want := []string{"f0/t9", "f1/t0", "f1/t1", "e1"}; !slices.Equal(names, want) {
+			c.Errorf("the agent has %q, want %q", names, want)
+		}
+		if len(v.Resources) != 0 || len(v.Info.Resources) != 1 {
+			c.Errorf("it has %d resources now, and %d in the registry, want 0 and 1", len(v.Resources), len(v.Info.Resources))
+		}
+		if s := v.Tasks[2].Statuses; len(s) != 2 || s[0].State != wire.TaskStaging || s[1].Timestamp != 3 {
+			c.Errorf("its statuses are %+v, want one of each state, the latest", s)
+		}
+		c.check()
+	})
+}
+
+func TestFrameworkEndsWithTheLastThatHoldsIt(t *testing.T) {
+	inCluster(t, Options{MaxCompletedFrameworks: 1}, func(c *cluster) {
+		a, b := c.join(newcomer("host-1")), c.join(newcomer("host-2"))
+		f1 := []wire.FrameworkInfo{aware("f1")}
+		a.update(wire.Update{Frameworks: f1})
+		b.update(wire.Update{Frameworks: f1, Tasks: []wire.Task{task("f1", "t1", wire.TaskRunning)}})
+		b.update(wire.Update{Tasks: []wire.Task{task("f1", "t1", wire.TaskFinished)}})
+		c.tasks("f1", "completed t1 TASK_FINISHED") // a may begin with it still
+		a.update(wire.Update{Tasks: []wire.Task{task("f2", "t1", wire.TaskRunning)}})
+		c.tasks("f1", "completed t1 TASK_FINISHED")
+		c.must(c.Remove(c.Context(), a.id, By{}))
+		a.wants(fmt.Sprintf("SHUTDOWN agent %q was removed", a.id))
+		c.tasks("f1", "ended", "completed t1 TASK_FINISHED")
+		c.tasks("f2") // there was room for one
+		c.is("S1 connected tasks=0")
+	})
+}
+
+func TestNoFrameworkEndsWhileAgentsAreMissing(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		a, b := c.join(newcomer("host-1")).id, c.join(newcomer("host-2")).id
+		c.failover()
+		call := comesBack(a, "host-1")
+		call.CompletedFrameworks = []wire.CompletedFramework{{Info: aware("f1"), Tasks: []wire.Task{task("f1", "t1", wire.TaskFinished)}}}
+		c.join(call)
+		c.tasks("f1", "completed t1 TASK_FINISHED")
+		c.join(comesBack(b, "host-2"))
+		c.tasks("f1", "ended", "completed t1 TASK_FINISHED")
+	})
+}
+
+func TestWhatIsToldCanBeSeen(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		var s *Stream
+		var seen []string
+		wake := func() { // the loop is about to say something
+			word := "nothing"
+			for a := range c.State().Agents() {
+				word = fmt.Sprintf("agent with %d resources", len(a.Resources))
+			}
+			seen = append(seen, word)
+		}
+		s, err := c.Subscribe(c.Context(), newcomer("host-1"), "", wake)
+		c.must(err)
+		a := &agent{Stream: s, c: c}
+		a.hears()
+		c.must(s.Receive(&wire.Update{Sequence: 2, Resources: []registry.Resource{}}))
+		c.settle()
+		if want := []string{"agent with 1 resources", "agent with 0 resources"}; !slices.Equal(seen, want) {
+			c.Errorf("when something was told, %q was seen, want %q", seen, want)
+		}
+	})
+}
+
+func TestNoNameOfAnOutsiderIsTakenForTwo(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		call := newcomer("host-1")
+		call.Tasks = []wire.Task{task("a\x00b", "c", wire.TaskRunning), task("a", "b\x00c", wire.TaskRunning),
+			task("", "", wire.TaskRunning), task("a", "b\x00c", wire.TaskStaging)}
+		call.Executors = []wire.ExecutorInfo{{}, {FrameworkID: "a", ID: "\x00"}, {FrameworkID: "a", ID: "\x00"}}
+		a := c.join(call)
+		c.check()
+		c.lose(a)
+		c.check()
+		b := c.join(comesBack(a.id, "host-1"))
+		c.check()
+		b.update(wire.Update{RemovedTasks: []wire.TaskRef{{}}, RemovedExecutors: []wire.ExecutorRef{{}}})
+		for f := range c.State().Frameworks() {
+			c.Errorf("framework %q is left", f.Info.ID)
+		}
+	})
+}
