@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"time"
 
@@ -22,13 +21,15 @@ measured in the same run. The benchmarks and how to read them are in
 docs/benchmarks.md.`,
 		Example: `  regtool bench registrar
   regtool bench registrar --agents 1000 --rounds 1
-  regtool bench links`,
+  regtool bench links
+  regtool bench failover`,
 		Args: subcommandOnly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return usagef("which benchmark? for example: regtool bench registrar")
 		},
 	}
-	cmd.AddCommand(newBenchRegistrarCommand(), newBenchInterferenceCommand(), newBenchLinksCommand(), newBenchVictimCommand())
+	cmd.AddCommand(newBenchRegistrarCommand(), newBenchInterferenceCommand(), newBenchLinksCommand(), newBenchFailoverCommand(), newBenchIdleCommand(),
+		newBenchVictimCommand(), newBenchFailoverFloorCommand(), newBenchIdleMasterCommand())
 	return cmd
 }
 
@@ -110,17 +111,8 @@ func writeReport(cmd *cobra.Command, r bench.Report) error {
 	return writeRows(cmd.OutOrStdout(), loops.Header, loops.Rows)
 }
 
-// benchVictim is this program again, as the process that is killed. Args[0]
-// stays what it was: tests know the tool by that name.
-func benchVictim(ctx context.Context) *exec.Cmd {
-	self, err := os.Executable()
-	if err != nil {
-		return &exec.Cmd{Err: err}
-	}
-	cmd := exec.CommandContext(ctx, self)
-	cmd.Args = []string{os.Args[0], "bench", "victim"}
-	return cmd
-}
+// benchVictim is the process that is killed.
+func benchVictim(ctx context.Context) *exec.Cmd { return self(ctx, "bench", "victim") }
 
 func newBenchVictimCommand() *cobra.Command {
 	return &cobra.Command{

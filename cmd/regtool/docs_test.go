@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -27,6 +28,7 @@ func TestManualTellsTheTruth(t *testing.T) {
 	}
 	env := append(os.Environ(), "PATH="+toolDir(t)+string(os.PathListSeparator)+os.Getenv("PATH"), "NO_COLOR=1")
 	dir := t.TempDir()
+	t.Cleanup(func() { endServe(filepath.Join(dir, "serve.pid")) })
 	for _, c := range consoleCommands(string(text)) {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", c.line)
 		cmd.Dir, cmd.Env = dir, env
@@ -36,6 +38,16 @@ func TestManualTellsTheTruth(t *testing.T) {
 		}
 		if !c.matches(string(out)) {
 			t.Errorf("$ %s\nprints\n%s\nbut the manual says\n%s", c.line, out, c.output)
+		}
+	}
+}
+
+// endServe ends the master of the manual, should the manual not have done so.
+func endServe(pidFile string) {
+	text, _ := os.ReadFile(pidFile)
+	if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+		if p, err := os.FindProcess(pid); err == nil {
+			p.Kill()
 		}
 	}
 }

@@ -32,6 +32,8 @@ func commands() []*cobra.Command {
 		newDeleteCommand(),
 		newScanCommand(),
 		newCheckCommand(),
+		newServeCommand(),
+		newSimulateCommand(),
 		newBenchCommand(),
 		newDemoCommand(),
 		newDemoWriterCommand(),

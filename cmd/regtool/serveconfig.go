@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+// envPrefix begins the names of the variables that set flags: REGTOOL_PORT is
+// --port.
+const envPrefix = "REGTOOL_"
+
+// underscores lets a flag be written as Mesos does, --agent_ping_timeout.
+func underscores(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
+}
+
+// configure sets the flags that were not given: from the environment, else from
+// the file at path, which is YAML that maps names of flags to values; "" is
+// none.
+func configure(flags *pflag.FlagSet, path string, environ []string) error {
+	given := map[string]bool{}
+	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		rest, ours := strings.CutPrefix(name, envPrefix)
+		f := flags.Lookup(strings.ToLower(rest))
+		if !ours || f == nil || given[f.Name] { // of another command, or program
+			continue
+		}
+		if err := flags.Set(f.Name, value); err != nil {
+			return usagef("environment variable %s: %w", name, err)
+		}
+		given[f.Name] = true
+	}
+	if path == "" {
+		return nil
+	}
+	return configureFromFile(flags, path, given)
+}
+
+func configureFromFile(flags *pflag.FlagSet, path string, given map[string]bool) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("read the configuration: %w", err)
+	}
+	var values map[string]yaml.Node
+	if err := yaml.NewDecoder(bytes.NewReader(text)).Decode(&values); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read the configuration %s: %w", path, err)
+	}
+	seen := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		f, node := flags.Lookup(name), values[name]
+		switch {
+		case f == nil || f.Name == configFlag:
+			return fmt.Errorf("configuration %s, line %d: there is no setting %q", path, node.Line, name)
+		case node.Kind != yaml.ScalarNode:
+			return fmt.Errorf("configuration %s, line %d: %s: want one value", path, node.Line, name)
+		case seen[f.Name]:
+			return fmt.Errorf("configuration %s, line %d: %s is set twice", path, node.Line, name)
+		}
+		seen[f.Name] = true
+		if given[f.Name] {
+			continue
+		}
+		if err := flags.Set(f.Name, node.Value); err != nil {
+			return fmt.Errorf("configuration %s, line %d: %s: %w", path, node.Line, name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/eaba02dc/registrar/internal/duration"
+	"github.com/eaba02dc/registrar/master"
+	"github.com/eaba02dc/registrar/registry"
+)
+
+const configFlag = "config"
+
+// serveFlags is how serve was called.
+type serveFlags struct {
+	dir, config         string
+	ip, hostname        string
+	port                uint16
+	advertiseIP         string
+	advertisePort       uint16
+	cluster             string
+	acceptLoss          bool
+	logLevel, logFormat string
+	maxAgents           int
+	stopTimeout         duration.Value
+	master              master.Options
+}
+
+// newServeFlags gives cmd its flags. Those that Mesos has, have its names and
+// its defaults.
+func newServeFlags(cmd *cobra.Command) *serveFlags {
+	s := &serveFlags{master: master.Options{}.WithDefaults(), stopTimeout: duration.Value(defaultStopTimeout)}
+	f := cmd.Flags()
+	f.SetNormalizeFunc(underscores)
+	dirFlagTo(cmd, &s.dir)
+	acceptLossFlagTo(cmd, &s.acceptLoss)
+	f.StringVar(&s.config, configFlag, "", "YAML file with settings: names of these flags, and values")
+	f.StringVar(&s.ip, "ip", "127.0.0.1", "address to listen on")
+	f.Uint16Var(&s.port, "port", 5050, "port to listen on; 0 takes a free one")
+	f.StringVar(&s.hostname, "hostname", "", "name under which clients reach this master (default: localhost on a loopback address, else that of the machine)")
+	f.StringVar(&s.advertiseIP, "advertise-ip", "", "address that is told to clients (default: that of --ip)")
+	f.Uint16Var(&s.advertisePort, "advertise-port", 0, "port that is told to clients (default: that of --port)")
+	f.StringVar(&s.cluster, "cluster", "", "name of the cluster, for people")
+	f.IntVar(&s.maxAgents, "max-agents", 20_000, "how many agents may connect; the limit on open files is raised for them")
+	f.Var(&s.stopTimeout, "stop-timeout", "how long to wait for answers under way when told to stop")
+	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&s.logFormat, "log-format", "text", "text or json")
+	s.masterFlags(f)
+	return s
+}
+
+func (s *serveFlags) masterFlags(f *pflag.FlagSet) {
+	o := &s.master
+	f.Var((*duration.Value)(&o.PingTimeout), "agent-ping-timeout", "how often agent and master say that they are there")
+	f.IntVar(&o.MaxPingTimeouts, "max-agent-ping-timeouts", o.MaxPingTimeouts, "how many of those may stay out before an agent is marked unreachable")
+	f.Var((*duration.Value)(&o.AgentReregisterTimeout), "agent-reregister-timeout", "how long an agent may stay away, after it lost its master or the master failed over, before it is marked unreachable")
+	f.Var((*duration.Value)(&o.RegistryGCInterval), "registry-gc-interval", "how often unreachable and gone agents that are too old or too many are forgotten")
+	f.Var((*duration.Value)(&o.RegistryMaxAgentAge), "registry-max-agent-age", "how long an unreachable or gone agent is remembered")
+	f.IntVar(&o.RegistryMaxAgentCount, "registry-max-agent-count", o.RegistryMaxAgentCount, "how many unreachable, and how many gone agents are remembered")
+	f.Var((*rateValue)(&o.AgentRemovalRateLimit), "agent-removal-rate-limit", "how many agents may be marked unreachable in which time, as in 1/10mins (default: no limit)")
+	f.Var((*percentValue)(&o.RecoveryAgentRemovalLimit), "recovery-agent-removal-limit", "end rather than mark more than this share of the agents unreachable that did not come back after a failover")
+	f.Var((*percentValue)(&o.RemovalBudget.Share), "removal-budget", "mark no more than this share of all agents unreachable within an hour, then wait for an operator or their return")
+	f.Var((*percentValue)(&o.RemovalBudget.DomainShare), "removal-budget-per-domain", "the same for each fault domain; 100% is no bound")
+	f.IntVar(&o.MaxCompletedFrameworks, "max-completed-frameworks", o.MaxCompletedFrameworks, "how many frameworks that have ended are shown")
+	f.IntVar(&o.MaxCompletedTasksPerFramework, "max-completed-tasks-per-framework", o.MaxCompletedTasksPerFramework, "how many tasks that have ended are shown of a framework")
+	f.IntVar(&o.MaxUnreachableTasksPerFramework, "max-unreachable-tasks-per-framework", o.MaxUnreachableTasksPerFramework, "how many tasks on unreachable agents are shown of a framework")
+}
+
+// values are the settings by the names that Mesos writes, for /flags.
+func (s *serveFlags) values(f *pflag.FlagSet) map[string]string {
+	values := map[string]string{}
+	f.VisitAll(func(f *pflag.Flag) {
+		if v := f.Value.String(); v != "" && f.Name != "help" {
+			values[strings.ReplaceAll(f.Name, "-", "_")] = v
+		}
+	})
+	return values
+}
+
+// info is who the master says it is when it listens on this port.
+func (s *serveFlags) info(port uint16) (registry.Master, error) {
+	ip, err := netip.ParseAddr(s.ip)
+	if err != nil {
+		return registry.Master{}, usagef("--ip: %w", err)
+	}
+	if s.advertiseIP != "" {
+		if ip, err = netip.ParseAddr(s.advertiseIP); err != nil {
+			return registry.Master{}, usagef("--advertise-ip: %w", err)
+		}
+	}
+	if ip.IsUnspecified() {
+		return registry.Master{}, usagef("--ip %s listens on every address: say with --advertise-ip which of them clients are to use", s.ip)
+	}
+	if s.advertisePort != 0 {
+		port = s.advertisePort
+	}
+	return registry.Master{
+		IP: ip.String(), Port: port, PID: "master@" + netip.AddrPortFrom(ip, port).String(),
+		Hostname: s.hostnameFor(ip), Version: mesosVersion,
+		Capabilities: []string{"AGENT_UPDATE", "AGENT_DRAINING"},
+	}, nil
+}
+
+func (s *serveFlags) hostnameFor(ip netip.Addr) string {
+	if s.hostname != "" {
+		return s.hostname
+	}
+	if name, err := os.Hostname(); err == nil && !ip.IsLoopback() {
+		return name
+	}
+	if ip.IsLoopback() {
+		return "localhost"
+	}
+	return ip.String()
+}
+
+func (s *serveFlags) address() string {
+	return net.JoinHostPort(s.ip, strconv.Itoa(int(s.port)))
+}
+
+// logger writes what the log flags ask for.
+func (s *serveFlags) logger(cmd *cobra.Command) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(s.logLevel)); err != nil {
+		return nil, usagef("--log-level: %q is none of debug, info, warn, error", s.logLevel)
+	}
+	o := &slog.HandlerOptions{Level: level}
+	switch s.logFormat {
+	case "text":
+		return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), o)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), o)), nil
+	}
+	return nil, usagef("--log-format: %q is neither text nor json", s.logFormat)
+}
+
+// mesosVersion is the version of Mesos whose answers these are, and which
+// clients branch on.
+const mesosVersion = "1.12.0"

@@ -1,0 +1,178 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/eaba02dc/registrar/agent"
+	"github.com/eaba02dc/registrar/agent/wire"
+	"github.com/eaba02dc/registrar/wal"
+)
+
+// failover registers the fleet with a master, kills that, starts another on the
+// same registry, and measures until all have come back.
+func (b Failover) failover(ctx context.Context, f fleet, dir string) (s failoverSample, err error) {
+	port, err := freePort()
+	if err != nil {
+		return s, err
+	}
+	master, _, err := startChild(b.Master(ctx, dir, port))
+	if err != nil {
+		return s, err
+	}
+	agents := newCrowd(f, fmt.Sprintf("http://127.0.0.1:%d", port), b.Msgpack)
+	defer func() { err = errors.Join(err, agents.stop()) }()
+	if err := agents.start(ctx); err != nil {
+		return s, errors.Join(err, master.kill())
+	}
+	err = agents.comeIn(ctx)
+	agents.door.close()
+	if err = errors.Join(err, master.kill()); err != nil {
+		return s, err
+	}
+	before, err := records(dir)
+	if err != nil {
+		return s, err
+	}
+	started := time.Now()
+	if master, _, err = startChild(b.Master(ctx, dir, port)); err != nil {
+		return s, err
+	}
+	ready := time.Now()
+	err = agents.comeIn(ctx)
+	s.seconds, s.recover = time.Since(ready).Seconds(), ready.Sub(started).Seconds()
+	if err = errors.Join(err, master.kill()); err != nil {
+		return s, err
+	}
+	after, err := records(dir)
+	s.writes = int(after - before)
+	return s, err
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
+}
+
+// records is the number of the last record in the registry of a master that was
+// killed.
+func records(dir string) (uint64, error) {
+	l, err := wal.Open(dir, wal.Options{ReadOnly: true})
+	if err != nil {
+		return 0, err
+	}
+	info, err := l.Info()
+	return info.Last.Seq, errors.Join(err, l.Close())
+}
+
+// crowd is the agents of a fleet at work. They wait at the door before each
+// connection, so that none of them tries while there is no master: what is
+// measured begins when there is one.
+type crowd struct {
+	fleet   fleet
+	master  string
+	msgpack bool
+	door    door
+	inside  chan struct{} // one for each that has become a member
+	ended   chan error
+	stop    func() error
+}
+
+func newCrowd(f fleet, master string, msgpack bool) *crowd {
+	c := &crowd{fleet: f, master: master, msgpack: msgpack, inside: make(chan struct{}, f.Agents), ended: make(chan error, f.Agents)}
+	c.door.close()
+	c.stop = func() error { return nil }
+	return c
+}
+
+// start begins all agents, with all their tasks.
+func (c *crowd) start(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	c.stop = func() error { cancel(); running.Wait(); return nil }
+	for i := range c.fleet.Agents {
+		a, err := c.agent(i)
+		if err != nil {
+			return err
+		}
+		running.Go(func() {
+			if err := a.Run(ctx); ctx.Err() == nil {
+				c.ended <- err
+			}
+		})
+	}
+	return nil
+}
+
+func (c *crowd) agent(i int) (*agent.Agent, error) {
+	a, err := agent.New(agent.Options{
+		Masters: []string{c.master}, Info: c.fleet.agent(i), Version: "1.0.0", BootID: "boot-1",
+		Backoff: -1, Msgpack: c.msgpack, Dial: c.door.dial,
+		Subscribed: func(*wire.Subscribed) { c.inside <- struct{}{} },
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, framework := range c.fleet.frameworks() {
+		err = errors.Join(err, a.SetFramework(framework))
+	}
+	for _, task := range c.fleet.tasks(i, wire.TaskRunning, c.fleet.Tasks) {
+		err = errors.Join(err, a.SetTask(task))
+	}
+	for _, task := range c.fleet.tasks(i, wire.TaskFinished, c.fleet.Completed) {
+		err = errors.Join(err, a.SetTask(task))
+	}
+	return a, err
+}
+
+// comeIn opens the door and waits until all agents are members.
+func (c *crowd) comeIn(ctx context.Context) error {
+	c.door.open()
+	for range c.fleet.Agents {
+		select {
+		case <-c.inside:
+		case err := <-c.ended:
+			return fmt.Errorf("an agent ended: %w", err)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// door is where agents wait before they connect, while it is closed.
+type door struct {
+	mu  sync.Mutex
+	way chan struct{} // closed while the door is open
+}
+
+func (d *door) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.way = make(chan struct{})
+}
+
+func (d *door) open() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	close(d.way)
+}
+
+func (d *door) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	d.mu.Lock()
+	way := d.way
+	d.mu.Unlock()
+	select {
+	case <-way:
+		return new(net.Dialer).DialContext(ctx, network, address)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
