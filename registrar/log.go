@@ -56,22 +56,24 @@ func Log(ctx context.Context, s store.Store, from uint64) iter.Seq2[Logged, erro
 var ErrReplaced = errors.New("the store was replaced by another, or by a copy of its own past")
 
 // LogAfter does what [Log] does from the end of a record on, that of an
-// operation that was yielded before. It is [ErrReplaced] if the store ends before
-// that record, or has one there that led elsewhere: to another epoch, revision or
-// content of the registry.
-func LogAfter(ctx context.Context, s store.Store, record store.Mark) iter.Seq2[Logged, error] {
+// operation that was yielded before; the zero value is before all. It is
+// [ErrReplaced] if the store ends before that record, or has another one there:
+// of another time, epoch or revision, or that led to another content of the
+// registry.
+func LogAfter(ctx context.Context, s store.Store, told Logged) iter.Seq2[Logged, error] {
 	return func(yield func(Logged, error) bool) {
-		if err := holds(ctx, s, record); err != nil {
-			yield(Logged{}, fmt.Errorf("read the log after record %d (revision %d): %w", record.Seq, record.Revision, err))
+		if err := holds(ctx, s, told); err != nil {
+			yield(Logged{}, fmt.Errorf("read the log after record %d (revision %d): %w", told.Record.Seq, told.Record.Revision, err))
 			return
 		}
-		l := &logReader{s: s, at: record, known: true}
+		l := &logReader{s: s, at: told.Record, known: true}
 		l.each(ctx, math.MaxUint64, yield)
 	}
 }
 
-// holds fails unless the store came through this place.
-func holds(ctx context.Context, s store.Store, place store.Mark) error {
+// holds fails unless the store has the record that was told of.
+func holds(ctx context.Context, s store.Store, told Logged) error {
+	place := told.Record
 	if place.Seq == 0 {
 		return nil
 	}
@@ -87,7 +89,17 @@ func holds(ctx context.Context, s store.Store, place store.Mark) error {
 		case err != nil:
 			return err
 		}
-		return unchanged(place, rec.Mark)
+		if err := unchanged(place, rec.Mark); err != nil {
+			return err
+		}
+		data, err := parseRecord(new(pack.Reader), rec.Data)
+		switch {
+		case err != nil:
+			return &RecordError{Seq: rec.Seq, Err: err}
+		case !data.stamp.Equal(told.At): // what else led there
+			return fmt.Errorf("%w: record %d was decided at %v, and is of %v", ErrReplaced, rec.Seq, told.At, data.stamp)
+		}
+		return nil
 	}
 	return fmt.Errorf("%w: there is no record %d", ErrReplaced, place.Seq)
 }

@@ -186,7 +186,7 @@ func TestLogOfWhatWasLetGoNamesTheOldest(t *testing.T) {
 	if oldest.Revision == 0 || oldest.Revision > 2 {
 		t.Fatalf("the oldest place kept is %+v", oldest)
 	}
-	want := fmt.Sprintf("read the log from revision 1: the operation that led to revision 1: it was let go; the oldest that is kept is revision %d, at record %d", oldest.Revision, oldest.Seq)
+	want := fmt.Sprintf("read the log from revision 1: the operation that led to revision 1: it is no longer kept; the oldest that is kept is revision %d, at record %d", oldest.Revision, oldest.Seq)
 	for _, err := range registrar.Log(context.Background(), m, 1) {
 		if !errors.Is(err, store.ErrCompacted) || err.Error() != want {
 			t.Errorf("error is %v, want %s", err, want)
@@ -198,8 +198,8 @@ func TestLogOfWhatWasLetGoNamesTheOldest(t *testing.T) {
 }
 
 // after reads the log behind a record.
-func after(s store.Store, record store.Mark) (revisions []uint64, err error) {
-	for o, err := range registrar.LogAfter(context.Background(), s, record) {
+func after(s store.Store, told registrar.Logged) (revisions []uint64, err error) {
+	for o, err := range registrar.LogAfter(context.Background(), s, told) {
 		if err != nil {
 			return revisions, err
 		}
@@ -208,14 +208,14 @@ func after(s store.Store, record store.Mark) (revisions []uint64, err error) {
 	return revisions, nil
 }
 
-// mark is the place of the last operation in the log.
-func mark(t *testing.T, s store.Store) (last store.Mark) {
+// last is the last operation in the log.
+func last(t *testing.T, s store.Store) (last registrar.Logged) {
 	t.Helper()
 	for o, err := range registrar.Log(t.Context(), s, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		last = o.Record
+		last = o
 	}
 	return last
 }
@@ -224,22 +224,23 @@ func TestLogAfterARecordThatIsNoLongerThereIsAnError(t *testing.T) {
 	m := store.NewMemory()
 	r := open(t, m, registrar.Options{})
 	apply(t, r, admit("a"))
-	told := mark(t, m)
+	told := last(t, m)
 	apply(t, r, admit("b"))
 	if got, err := after(m, told); err != nil || !slices.Equal(got, []uint64{2}) {
 		t.Fatalf("after revision 1: %v, %v", got, err)
 	}
-	if got, err := after(m, store.Mark{}); err != nil || !slices.Equal(got, []uint64{1, 2}) {
+	if got, err := after(m, registrar.Logged{}); err != nil || !slices.Equal(got, []uint64{1, 2}) {
 		t.Errorf("after nothing: %v, %v", got, err)
 	}
-	beyond := mark(t, m)
-	beyond.Seq++
-	for name, change := range map[string]func(*store.Mark){
-		"another epoch":         func(m *store.Mark) { m.Epoch++ },
-		"another revision":      func(m *store.Mark) { m.Revision++ },
-		"another count":         func(m *store.Mark) { m.Count++ },
-		"another digest":        func(m *store.Mark) { m.Digest[0]++ },
-		"a record of elsewhere": func(m *store.Mark) { *m = beyond },
+	beyond := last(t, m)
+	beyond.Record.Seq++
+	for name, change := range map[string]func(*registrar.Logged){
+		"another epoch":         func(o *registrar.Logged) { o.Record.Epoch++ },
+		"another revision":      func(o *registrar.Logged) { o.Record.Revision++ },
+		"another count":         func(o *registrar.Logged) { o.Record.Count++ },
+		"another digest":        func(o *registrar.Logged) { o.Record.Digest[0]++ },
+		"a record of elsewhere": func(o *registrar.Logged) { *o = beyond },
+		"another time":          func(o *registrar.Logged) { o.At = o.At.Add(1) },
 	} {
 		was := told
 		change(&was)
@@ -254,26 +255,26 @@ func TestLogAfterARecordThatWasLetGoNeedsACheckpointThere(t *testing.T) {
 	m := store.NewMemory()
 	r := open(t, m, registrar.Options{HistoryRecords: 1})
 	apply(t, r, admit("a"))
-	early := mark(t, m)
+	early := last(t, m)
 	apply(t, r, admit("b"))
-	told := mark(t, m)
+	told := last(t, m)
 	for _, id := range []string{"c", "d", "e"} {
 		if err := r.Checkpoint(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		apply(t, r, admit(id))
-		if m.Oldest() == told {
+		if m.Oldest() == told.Record {
 			break
 		}
 	}
-	if m.Oldest() != told {
-		t.Fatalf("the oldest place is %+v, want %+v", m.Oldest(), told)
+	if m.Oldest() != told.Record {
+		t.Fatalf("the oldest place is %+v, want %+v", m.Oldest(), told.Record)
 	}
 	if got, err := after(m, told); err != nil || !slices.Equal(got[:1], []uint64{3}) {
 		t.Errorf("after the oldest place: %v, %v", got, err)
 	}
 	other := told
-	other.Digest[0]++
+	other.Record.Digest[0]++
 	if _, err := after(m, other); !errors.Is(err, registrar.ErrReplaced) {
 		t.Errorf("after another record there: %v", err)
 	}

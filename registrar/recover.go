@@ -211,11 +211,14 @@ func (d *record) follows(before store.Mark, rec store.Record, id store.Identity)
 // on after a loss of records that was accepted. Operations that are lost may have
 // been told to somebody, with their revisions, and nothing says for sure how many
 // there were: a compare-and-set at one of them must not meet another operation's.
+// They are skipped once for each loss there, for what was given out after an
+// earlier one may be lost too.
 const RevisionsSkipped = 1_000_000_000
 
 // skips reports whether rec is the record that leaves revisions out.
 func (d *record) skips(before store.Mark, rec store.Record, id store.Identity) bool {
-	return id.GoesOn(rec.Seq) && rec.Revision == before.Revision+RevisionsSkipped+d.changed
+	n := id.EndedBefore(rec.Seq)
+	return n > 0 && rec.Revision == before.Revision+n*RevisionsSkipped+d.changed
 }
 
 // prove holds the draft against what the store says it should be at mark.

@@ -107,8 +107,9 @@ func open(ctx context.Context, s store.Store, o Options) (*Registrar, error) {
 func (r *Registrar) beginEpoch() (*batch, error) {
 	r.draft.Reset(r.decided.registry)
 	r.record.reset()
-	if last := r.decided.mark; r.recovery.Identity.GoesOn(last.Seq + 1) {
-		r.draft.SkipTo(last.Revision + RevisionsSkipped)
+	last := r.decided.mark
+	if n := r.recovery.Identity.EndedBefore(last.Seq + 1); n > 0 {
+		r.draft.SkipTo(last.Revision + n*RevisionsSkipped)
 	}
 	if m := r.options.Master; m != nil {
 		p := Pending{op: ops.SetMaster{Master: *m}}

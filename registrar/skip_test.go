@@ -3,6 +3,7 @@ package registrar_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -85,4 +86,51 @@ func TestRevisionsOfALossAreNotGivenOutAgain(t *testing.T) {
 	if len(told) != 3 || told[0] != kept || told[1] != next || told[2] != next+1 {
 		t.Errorf("the log has revisions %d; want %d", told, []uint64{kept, next, next + 1})
 	}
+}
+
+// A second loss may take all that was written since the first: then revisions
+// that were told after the first must not be told again either.
+func TestRevisionsOfTwoLossesAreNotGivenOutAgain(t *testing.T) {
+	ctx, base := context.Background(), t.TempDir()
+	dir := filepath.Join(base, "0")
+	w, err := wal.Create(dir, wal.Options{})
+	var told uint64
+	for life := range 4 {
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := open(t, w, registrar.Options{})
+		for range 3 {
+			result, err := r.Apply(ctx, ops.Put{Table: "t", Key: "k", Value: fmt.Sprint(life, told)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if result.Revision <= told {
+				t.Fatalf("life %d: revision %d is told after revision %d", life, result.Revision, told)
+			}
+			told = result.Revision
+		}
+		next := filepath.Join(base, fmt.Sprint(life+1))
+		if err := os.CopyFS(next, os.DirFS(dir)); err != nil { // as it is when the process is killed
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		logs, err := filepath.Glob(filepath.Join(next, "pebble", "*.log"))
+		if err != nil || len(logs) == 0 {
+			t.Fatal("there is no log to lose", err)
+		}
+		for _, name := range logs {
+			if err := os.Truncate(name, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		dir = next
+		w, err = wal.Open(dir, wal.Options{AcceptLoss: true})
+	}
+	if n := w.Identity().EndedBefore(1); n < 2 {
+		t.Errorf("%d histories ended before the first record: no loss took what the one before had left", n)
+	}
+	w.Close()
 }

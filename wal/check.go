@@ -166,7 +166,7 @@ func (l *Log) checkRecords(ctx context.Context, d *damage) error {
 	return nil
 }
 
-var errUnread = errors.New("it cannot be read, nor those behind it")
+var errUnread = errors.New("it cannot be read, nor what is behind it in the same file")
 
 // checkEnds looks for records missing where the checkpoints need them.
 func (l *Log) checkEnds(c chain, d *damage) {

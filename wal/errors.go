@@ -73,7 +73,8 @@ type LostRecordsError struct {
 }
 
 func (e *LostRecordsError) Error() string {
-	return fmt.Sprintf("store %s: %s: %s; look for the missing files or a backup before accepting the loss", e.Dir, whatIsLost(e.From, e.To), e.Reason)
+	return fmt.Sprintf("store %s: %s: %s; what is left is the registry at revision %d; look for the missing files or a backup before accepting the loss",
+		e.Dir, whatIsLost(e.From, e.To), e.Reason, e.Recovered.Revision)
 }
 
 func whatIsLost(from, to uint64) string {

@@ -30,7 +30,7 @@ func (l *Log) meta() error {
 	}
 	l.history = store.HistoryID(history)
 	if l.stored != l.history && !l.ended(l.stored) {
-		return l.metaCorrupt(fmt.Errorf("its records are of history %x, its file %s names %x", history, fileStore, l.stored[:]))
+		return l.metaCorrupt(fmt.Errorf("its records are of history %v, its file %s names %v", l.history, fileStore, l.stored))
 	}
 	return nil
 }

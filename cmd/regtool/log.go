@@ -38,8 +38,8 @@ moment in which this command looks, once a second: it may be tried again.
 
 Where DIR is replaced under it, by a backup or another registry, or a loss of
 records is accepted, what it told is not all so any more: it says so and exits
-with 1. It knows by the last record that it told: number, epoch, revision, and
-the digest of the registry there.`,
+with 1. It knows by the last record that it told: number, epoch, revision, time,
+and the digest of the registry there.`,
 		Example: `  regtool log --dir /var/lib/registry
   regtool log --dir /var/lib/registry --from 4711 --to 4720 --json
   regtool log --dir /var/lib/registry --follow`,
@@ -82,7 +82,7 @@ type logCommand struct {
 	json     bool
 	from, to uint64
 	history  store.HistoryID
-	last     store.Mark // the last record that was told, whole
+	last     registrar.Logged // the last record that was told, whole
 }
 
 // print prints what is there and was not told yet.
@@ -124,17 +124,17 @@ func (l *logCommand) piece(ctx context.Context) (piece []registrar.Logged, more 
 			return nil, false, advise(l.reading.dir, fmt.Errorf("read %s: %w", l.reading.dir, err))
 		case o.Revision > l.to:
 			return piece, false, nil
-		case len(piece) >= enough && o.Record != l.last:
+		case len(piece) >= enough && o.Record != l.last.Record:
 			return piece, true, nil
 		}
-		piece, l.last = append(piece, o), o.Record
+		piece, l.last = append(piece, o), o
 	}
 	return piece, false, nil
 }
 
 // rest is what was not told yet.
 func (l *logCommand) rest(ctx context.Context, w *wal.Log) iter.Seq2[registrar.Logged, error] {
-	if l.last.Seq > 0 {
+	if l.last.Record.Seq > 0 {
 		return registrar.LogAfter(ctx, w, l.last)
 	}
 	return registrar.Log(ctx, w, l.from)

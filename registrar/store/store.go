@@ -20,7 +20,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 )
 
 // What a failed write means for its caller; test with [errors.Is].
@@ -37,7 +36,7 @@ var (
 	ErrClosed = errors.New("store is closed")
 	// ErrCompacted says that what was asked for is older than everything the
 	// store still holds. [CompactedError] has the oldest.
-	ErrCompacted = errors.New("it was let go")
+	ErrCompacted = errors.New("it is no longer kept")
 )
 
 // CompactedError says from where on the store can be read. It is [ErrCompacted].
@@ -96,10 +95,16 @@ func (i Identity) HistoryAt(seq uint64) HistoryID {
 	return i.History
 }
 
-// GoesOn reports whether the record with this number is the first after a loss
-// of records that was accepted.
-func (i Identity) GoesOn(seq uint64) bool {
-	return slices.ContainsFunc(i.Earlier, func(e Earlier) bool { return e.Until+1 == seq })
+// EndedBefore is how many histories ended right before the record with this
+// number: each with a loss of records that was accepted. There are more than one
+// where a later loss took all that the earlier one had left to write.
+func (i Identity) EndedBefore(seq uint64) (n uint64) {
+	for _, e := range i.Earlier {
+		if e.Until+1 == seq {
+			n++
+		}
+	}
+	return n
 }
 
 // Mark is a place in a history and what the registry amounted to there.
