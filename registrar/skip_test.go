@@ -95,10 +95,10 @@ func TestRevisionsOfTwoLossesAreNotGivenOutAgain(t *testing.T) {
 	dir := filepath.Join(base, "0")
 	w, err := wal.Create(dir, wal.Options{})
 	var told uint64
+	if err != nil {
+		t.Fatal(err)
+	}
 	for life := range 4 {
-		if err != nil {
-			t.Fatal(err)
-		}
 		r := open(t, w, registrar.Options{})
 		for range 3 {
 			result, err := r.Apply(ctx, ops.Put{Table: "t", Key: "k", Value: fmt.Sprint(life, told)})
@@ -127,7 +127,9 @@ func TestRevisionsOfTwoLossesAreNotGivenOutAgain(t *testing.T) {
 			}
 		}
 		dir = next
-		w, err = wal.Open(dir, wal.Options{AcceptLoss: true})
+		if w, err = wal.Open(dir, wal.Options{AcceptLoss: true}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if n := w.Identity().EndedBefore(1); n < 2 {
 		t.Errorf("%d histories ended before the first record: no loss took what the one before had left", n)

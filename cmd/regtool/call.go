@@ -54,9 +54,14 @@ func (o *once) Set(text string) error {
 var valueForms = map[string]string{
 	"bool":     "true or false",
 	"duration": "a duration in hours, minutes and seconds, as 24h, 90m or 1m30s",
+	"float64":  "a number",
 	"int":      "a whole number",
 	"intSlice": "whole numbers, as 1000,10000",
+	"percent":  "more than 0% and at most 100%, as 50%",
+	"rate":     "a number and a time, as 1/10mins",
+	"span":     "a time as Mesos writes it, as 15secs, 1.5mins or 2weeks",
 	"time":     "a time as 2026-01-02T15:04:05Z",
+	"uint":     "a whole number from 0",
 	"uint16":   "a number from 0 to 65535",
 	"uint64":   "a whole number from 0",
 }

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/eaba02dc/registrar/internal/duration"
@@ -75,6 +74,10 @@ type daemon struct {
 
 // run recovers, listens, and serves until ctx ends or the master does.
 func (d *daemon) run(cmd *cobra.Command) (err error) {
+	ip, err := d.flags.reached()
+	if err != nil {
+		return err
+	}
 	if err := allowFiles(d.flags.maxAgents); err != nil {
 		d.log.Warn("fewer agents than asked for can connect", "asked", d.flags.maxAgents, "err", err)
 	}
@@ -82,12 +85,7 @@ func (d *daemon) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	info, err := d.flags.info(port)
-	if err != nil {
-		return err
-	}
-	info.ID = uuid.NewString()
-	if err := d.recover(cmd.Context(), info); err != nil {
+	if err := d.recover(cmd.Context(), d.flags.info(ip, port)); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -84,28 +85,34 @@ func (s *serveFlags) values(f *pflag.FlagSet) map[string]string {
 	return values
 }
 
-// info is who the master says it is when it listens on this port.
-func (s *serveFlags) info(port uint16) (registry.Master, error) {
+// reached is the address at which clients reach this master.
+func (s *serveFlags) reached() (netip.Addr, error) {
 	ip, err := netip.ParseAddr(s.ip)
 	if err != nil {
-		return registry.Master{}, usagef("--ip: %w", err)
+		return ip, usagef("--ip %q: use an address as 127.0.0.1", s.ip)
 	}
 	if s.advertiseIP != "" {
 		if ip, err = netip.ParseAddr(s.advertiseIP); err != nil {
-			return registry.Master{}, usagef("--advertise-ip: %w", err)
+			return ip, usagef("--advertise-ip %q: use an address as 10.0.5.220", s.advertiseIP)
 		}
 	}
 	if ip.IsUnspecified() {
-		return registry.Master{}, usagef("--ip %s listens on every address: say with --advertise-ip which of them clients are to use", s.ip)
+		return ip, usagef("--ip %s listens on every address: say with --advertise-ip which of them clients are to use", s.ip)
 	}
+	return ip, nil
+}
+
+// info is who the master says it is when it is reached here and listens on this
+// port.
+func (s *serveFlags) info(ip netip.Addr, port uint16) registry.Master {
 	if s.advertisePort != 0 {
 		port = s.advertisePort
 	}
 	return registry.Master{
-		IP: ip.String(), Port: port, PID: "master@" + netip.AddrPortFrom(ip, port).String(),
+		ID: uuid.NewString(), IP: ip.String(), Port: port, PID: "master@" + netip.AddrPortFrom(ip, port).String(),
 		Hostname: s.hostnameFor(ip), Version: mesosVersion,
 		Capabilities: []string{"AGENT_UPDATE", "AGENT_DRAINING"},
-	}, nil
+	}
 }
 
 func (s *serveFlags) hostnameFor(ip netip.Addr) string {

@@ -64,4 +64,4 @@ func (v *Value) Set(text string) error {
 func (v *Value) String() string { return Format(time.Duration(*v)) }
 
 // Type is the word for it in a command's help.
-func (*Value) Type() string { return "duration" }
+func (*Value) Type() string { return "span" }
