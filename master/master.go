@@ -51,6 +51,9 @@ func Start(ctx context.Context, r *registrar.Registrar, o Options) (*Master, err
 
 func start(ctx context.Context, r *registrar.Registrar, o Options) (*Master, *loop, error) {
 	started := time.Now()
+	if err := o.validate(); err != nil {
+		return nil, nil, err
+	}
 	o = o.WithDefaults()
 	if _, err := r.Apply(ctx, ops.SetMaster{Master: o.MasterInfo}); err != nil {
 		return nil, nil, fmt.Errorf("write down who leads: %w", err)

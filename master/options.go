@@ -2,6 +2,7 @@ package master
 
 import (
 	"cmp"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -81,6 +82,28 @@ type Budget struct {
 	// Least may always be marked within the window, so that a small cluster is
 	// not frozen by two machines; 0 means 10.
 	Least int
+}
+
+// validate names the first field that no master can work with.
+func (o *Options) validate() error {
+	for _, f := range []struct {
+		name string
+		bad  bool
+	}{
+		{"PingTimeout", o.PingTimeout < 0},
+		{"MaxPingTimeouts", o.MaxPingTimeouts < 0},
+		{"AgentReregisterTimeout", o.AgentReregisterTimeout < 0},
+		{"RegistryGCInterval", o.RegistryGCInterval < 0},
+		{"RegistryMaxAgentAge", o.RegistryMaxAgentAge < 0},
+		{"RegistryMaxAgentCount", o.RegistryMaxAgentCount < 0},
+		{"AgentRemovalRateLimit", o.AgentRemovalRateLimit.Count < 0 || o.AgentRemovalRateLimit.Per < 0},
+		{"RemovalBudget", o.RemovalBudget.Share < 0 || o.RemovalBudget.DomainShare < 0 || o.RemovalBudget.Window < 0 || o.RemovalBudget.Least < 0},
+	} {
+		if f.bad {
+			return fmt.Errorf("start the master: Options.%s is less than nothing", f.name)
+		}
+	}
+	return nil
 }
 
 // WithDefaults is o with what each zero means, and with an ID for the master.
