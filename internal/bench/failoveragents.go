@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os/exec"
 	"sync"
 	"time"
 
@@ -16,20 +17,16 @@ import (
 // failover registers the fleet with a master, kills that, starts another on the
 // same registry, and measures until all have come back.
 func (b Failover) failover(ctx context.Context, f fleet, dir string) (s failoverSample, err error) {
-	port, err := freePort()
+	master, address, err := startMaster(ctx, b.Master, dir)
 	if err != nil {
 		return s, err
 	}
-	master, _, err := startChild(b.Master(ctx, dir, port))
-	if err != nil {
-		return s, err
-	}
-	agents := newCrowd(f, fmt.Sprintf("http://127.0.0.1:%d", port), b.Msgpack)
+	agents := newCrowd(f, b.Msgpack)
 	defer func() { err = errors.Join(err, agents.stop()) }()
 	if err := agents.start(ctx); err != nil {
 		return s, errors.Join(err, master.kill())
 	}
-	err = agents.comeIn(ctx)
+	err = agents.comeIn(ctx, address)
 	agents.door.close()
 	if err = errors.Join(err, master.kill()); err != nil {
 		return s, err
@@ -39,11 +36,11 @@ func (b Failover) failover(ctx context.Context, f fleet, dir string) (s failover
 		return s, err
 	}
 	started := time.Now()
-	if master, _, err = startChild(b.Master(ctx, dir, port)); err != nil {
+	if master, address, err = startMaster(ctx, b.Master, dir); err != nil {
 		return s, err
 	}
 	ready := time.Now()
-	err = agents.comeIn(ctx)
+	err = agents.comeIn(ctx, address)
 	s.seconds, s.recover = time.Since(ready).Seconds(), ready.Sub(started).Seconds()
 	if err = errors.Join(err, master.kill()); err != nil {
 		return s, err
@@ -53,12 +50,20 @@ func (b Failover) failover(ctx context.Context, f fleet, dir string) (s failover
 	return s, err
 }
 
-func freePort() (int, error) {
+// startMaster starts a master on a port of its own: the system remembers the
+// connections of one that was killed for a minute, and may drop attempts to make
+// the like of them, which are repeated a second later.
+func startMaster(ctx context.Context, command func(context.Context, string, int) *exec.Cmd, dir string) (*child, string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, err
+		return nil, "", err
 	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
+	address := l.Addr().(*net.TCPAddr)
+	if err := l.Close(); err != nil {
+		return nil, "", err
+	}
+	c, _, err := startChild(command(ctx, dir, address.Port))
+	return c, address.String(), err
 }
 
 // records is the number of the last record in the registry of a master that was
@@ -77,7 +82,6 @@ func records(dir string) (uint64, error) {
 // measured begins when there is one.
 type crowd struct {
 	fleet   fleet
-	master  string
 	msgpack bool
 	door    door
 	inside  chan struct{} // one for each that has become a member
@@ -85,8 +89,8 @@ type crowd struct {
 	stop    func() error
 }
 
-func newCrowd(f fleet, master string, msgpack bool) *crowd {
-	c := &crowd{fleet: f, master: master, msgpack: msgpack, inside: make(chan struct{}, f.Agents), ended: make(chan error, f.Agents)}
+func newCrowd(f fleet, msgpack bool) *crowd {
+	c := &crowd{fleet: f, msgpack: msgpack, inside: make(chan struct{}, f.Agents), ended: make(chan error, f.Agents)}
 	c.door.close()
 	c.stop = func() error { return nil }
 	return c
@@ -113,7 +117,7 @@ func (c *crowd) start(ctx context.Context) error {
 
 func (c *crowd) agent(i int) (*agent.Agent, error) {
 	a, err := agent.New(agent.Options{
-		Masters: []string{c.master}, Info: c.fleet.agent(i), Version: "1.0.0", BootID: "boot-1",
+		Masters: []string{"http://behind-the-door"}, Info: c.fleet.agent(i), Version: "1.0.0", BootID: "boot-1",
 		Backoff: -1, Msgpack: c.msgpack, Dial: c.door.dial,
 		Subscribed: func(*wire.Subscribed) { c.inside <- struct{}{} },
 	})
@@ -132,9 +136,9 @@ func (c *crowd) agent(i int) (*agent.Agent, error) {
 	return a, err
 }
 
-// comeIn opens the door and waits until all agents are members.
-func (c *crowd) comeIn(ctx context.Context) error {
-	c.door.open()
+// comeIn opens the door to a master and waits until all agents are members.
+func (c *crowd) comeIn(ctx context.Context, master string) error {
+	c.door.open(master)
 	for range c.fleet.Agents {
 		select {
 		case <-c.inside:
@@ -151,6 +155,7 @@ func (c *crowd) comeIn(ctx context.Context) error {
 type door struct {
 	mu  sync.Mutex
 	way chan struct{} // closed while the door is open
+	to  string        // the address behind it
 }
 
 func (d *door) close() {
@@ -159,20 +164,60 @@ func (d *door) close() {
 	d.way = make(chan struct{})
 }
 
-func (d *door) open() {
+func (d *door) open(to string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.to = to
 	close(d.way)
 }
 
-func (d *door) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (d *door) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	d.mu.Lock()
 	way := d.way
 	d.mu.Unlock()
 	select {
 	case <-way:
-		return new(net.Dialer).DialContext(ctx, network, address)
+		d.mu.Lock()
+		to := d.to
+		d.mu.Unlock()
+		return dial(ctx, network, to)
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+// arriving bounds how many connections are made that nothing was read from yet.
+// Beyond what the system queues for a listener (4096, often less) it drops
+// attempts, which are repeated a second later: that second would be measured.
+var arriving = make(chan struct{}, 1024)
+
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	select {
+	case arriving <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	c, err := dialer().DialContext(ctx, network, address)
+	if err != nil {
+		<-arriving
+		return nil, err
+	}
+	return &arrival{Conn: c}, nil
+}
+
+// arrival is a connection that has arrived once something was read from it.
+type arrival struct {
+	net.Conn
+	once sync.Once
+}
+
+func (a *arrival) Read(b []byte) (int, error) {
+	n, err := a.Conn.Read(b)
+	a.once.Do(func() { <-arriving })
+	return n, err
+}
+
+func (a *arrival) Close() error {
+	a.once.Do(func() { <-arriving })
+	return a.Conn.Close()
 }

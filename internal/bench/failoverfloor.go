@@ -77,7 +77,7 @@ func (f fleet) floor(ctx context.Context, address string, encoding wire.Encoding
 }
 
 func askFloor(ctx context.Context, address string, encoding wire.Encoding, body []byte) error {
-	c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	c, err := dial(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func askFloor(ctx context.Context, address string, encoding wire.Encoding, body 
 
 // holdFloor keeps its stream until ctx ends.
 func holdFloor(ctx context.Context, address string, body []byte, answered chan<- struct{}) error {
-	c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	c, err := dial(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}

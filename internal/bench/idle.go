@@ -156,11 +156,7 @@ func (b Idle) master(ctx context.Context, n int) (bytes, share float64, err erro
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	port, err := freePort()
-	if err != nil {
-		return 0, 0, err
-	}
-	master, _, err := startChild(b.Master(ctx, dir, port))
+	master, address, err := startMaster(ctx, b.Master, dir)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -169,12 +165,12 @@ func (b Idle) master(ctx context.Context, n int) (bytes, share float64, err erro
 	if err != nil {
 		return 0, 0, err
 	}
-	agents := newCrowd(fleet{Agents: n}, fmt.Sprintf("http://127.0.0.1:%d", port), false)
+	agents := newCrowd(fleet{Agents: n}, false)
 	defer func() { err = errors.Join(err, agents.stop()) }()
 	if err := agents.start(ctx); err != nil {
 		return 0, 0, err
 	}
-	if err := agents.comeIn(ctx); err != nil {
+	if err := agents.comeIn(ctx, address); err != nil {
 		return 0, 0, err
 	}
 	first, err := master.usage()
