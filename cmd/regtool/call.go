@@ -21,7 +21,15 @@ func watchCalls(cmd *cobra.Command) {
 		watchCalls(sub)
 	}
 	cmd.SetFlagErrorFunc(explainFlag)
-	cmd.PreRunE = func(cmd *cobra.Command, args []string) error { return checkCall(cmd) }
+	before := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if before != nil { // which may set flags
+			if err := before(cmd, args); err != nil {
+				return err
+			}
+		}
+		return checkCall(cmd)
+	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if _, list := f.Value.(pflag.SliceValue); list {
 			return
@@ -74,7 +82,6 @@ func explainFlag(cmd *cobra.Command, err error) error {
 	var (
 		unknown *pflag.NotExistError
 		bare    *pflag.ValueRequiredError
-		invalid *pflag.InvalidValueError
 	)
 	switch {
 	case errors.As(err, &unknown):
@@ -84,15 +91,24 @@ func explainFlag(cmd *cobra.Command, err error) error {
 		}
 	case errors.As(err, &bare):
 		return fmt.Errorf("--%s needs a value", bare.GetFlag().Name)
-	case errors.As(err, &invalid) && errors.Is(err, errTwice):
-		return fmt.Errorf("--%s %w", invalid.GetFlag().Name, errTwice)
-	case errors.As(err, &invalid):
-		f := invalid.GetFlag()
-		if form := valueForms[f.Value.Type()]; form != "" {
-			return fmt.Errorf("--%s %q: use %s", f.Name, invalid.GetValue(), form)
-		}
 	}
-	return err
+	return explainValue(err)
+}
+
+// explainValue says what is wrong with the value of a flag.
+func explainValue(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	f := invalid.GetFlag()
+	if errors.Is(err, errTwice) {
+		return fmt.Errorf("--%s %w", f.Name, errTwice)
+	}
+	if form := valueForms[f.Value.Type()]; form != "" {
+		return fmt.Errorf("--%s %q: use %s", f.Name, invalid.GetValue(), form)
+	}
+	return fmt.Errorf("--%s: %w", f.Name, invalid.Unwrap())
 }
 
 // neverEmpty are the flags for which an empty text has no meaning: it comes

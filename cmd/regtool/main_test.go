@@ -55,6 +55,8 @@ func TestScripts(t *testing.T) {
 			"exits":    exits,
 			"hashtree": hashTree,
 			"flip":     flip,
+			"freeport": freePortFor,
+			"get":      get,
 		},
 	})
 }

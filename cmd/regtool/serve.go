@@ -49,7 +49,10 @@ written: nothing that it could not make durable was acknowledged.`,
 	}
 	f := newServeFlags(cmd)
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
-		return configure(cmd.Flags(), f.config, os.Environ())
+		if err := configure(cmd.Flags(), &f.config, os.Environ()); err != nil {
+			return err
+		}
+		return f.validate()
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		log, err := f.logger(cmd)
@@ -121,7 +124,7 @@ func (d *daemon) recover(ctx context.Context, info registry.Master) error {
 	if err != nil {
 		return advise(d.flags.dir, fmt.Errorf("recover the registry in %s: %w", d.flags.dir, err))
 	}
-	mo := d.flags.master
+	mo := d.flags.options()
 	mo.MasterInfo, mo.Logger = info, d.log
 	if d.master, err = master.Start(ctx, d.registrar, mo); err != nil {
 		return errors.Join(err, d.registrar.Close())

@@ -25,8 +25,8 @@ func underscores(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 
 // configure sets the flags that were not given: from the environment, else from
 // the file at path, which is YAML that maps names of flags to values; "" is
-// none.
-func configure(flags *pflag.FlagSet, path string, environ []string) error {
+// none. The environment may say the path too.
+func configure(flags *pflag.FlagSet, path *string, environ []string) error {
 	given := map[string]bool{}
 	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
 	for _, pair := range environ {
@@ -37,14 +37,14 @@ func configure(flags *pflag.FlagSet, path string, environ []string) error {
 			continue
 		}
 		if err := flags.Set(f.Name, value); err != nil {
-			return usagef("environment variable %s: %w", name, err)
+			return usagef("environment variable %s: %w", name, explainValue(err))
 		}
 		given[f.Name] = true
 	}
-	if path == "" {
+	if *path == "" {
 		return nil
 	}
-	return configureFromFile(flags, path, given)
+	return configureFromFile(flags, *path, given)
 }
 
 func configureFromFile(flags *pflag.FlagSet, path string, given map[string]bool) error {
@@ -72,7 +72,7 @@ func configureFromFile(flags *pflag.FlagSet, path string, given map[string]bool)
 			continue
 		}
 		if err := flags.Set(f.Name, node.Value); err != nil {
-			return fmt.Errorf("configuration %s, line %d: %s: %w", path, node.Line, name, err)
+			return fmt.Errorf("configuration %s, line %d: %w", path, node.Line, explainValue(err))
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -72,6 +73,49 @@ func (s *serveFlags) masterFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.MaxCompletedFrameworks, "max-completed-frameworks", o.MaxCompletedFrameworks, "how many frameworks that have ended are shown")
 	f.IntVar(&o.MaxCompletedTasksPerFramework, "max-completed-tasks-per-framework", o.MaxCompletedTasksPerFramework, "how many tasks that have ended are shown of a framework")
 	f.IntVar(&o.MaxUnreachableTasksPerFramework, "max-unreachable-tasks-per-framework", o.MaxUnreachableTasksPerFramework, "how many tasks on unreachable agents are shown of a framework")
+}
+
+// validate refuses what no flag alone can: it says so before anything is
+// written.
+func (s *serveFlags) validate() error {
+	o := &s.master
+	for name, d := range map[string]time.Duration{
+		"agent-ping-timeout": o.PingTimeout, "agent-reregister-timeout": o.AgentReregisterTimeout,
+		"registry-gc-interval": o.RegistryGCInterval, "registry-max-agent-age": o.RegistryMaxAgentAge,
+		"stop-timeout": time.Duration(s.stopTimeout),
+	} {
+		if d <= 0 {
+			return usagef("--%s %s: more than 0 is needed", name, duration.Format(d))
+		}
+	}
+	for name, n := range map[string]int{
+		"max-agents": s.maxAgents, "max-agent-ping-timeouts": o.MaxPingTimeouts, "registry-max-agent-count": o.RegistryMaxAgentCount,
+	} {
+		if n < 1 {
+			return usagef("--%s %d: at least 1 is needed", name, n)
+		}
+	}
+	for name, n := range map[string]int{
+		"max-completed-frameworks": o.MaxCompletedFrameworks, "max-completed-tasks-per-framework": o.MaxCompletedTasksPerFramework,
+		"max-unreachable-tasks-per-framework": o.MaxUnreachableTasksPerFramework,
+	} {
+		if n < 0 {
+			return usagef("--%s %d: cannot be less than 0", name, n)
+		}
+	}
+	_, err := s.info(s.port)
+	return err
+}
+
+// options are the master's, which means none by less than 0 where a flag says 0.
+func (s *serveFlags) options() master.Options {
+	o := s.master
+	for _, n := range []*int{&o.MaxCompletedFrameworks, &o.MaxCompletedTasksPerFramework, &o.MaxUnreachableTasksPerFramework} {
+		if *n == 0 {
+			*n = -1
+		}
+	}
+	return o
 }
 
 // values are the settings by the names that Mesos writes, for /flags.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -85,7 +86,11 @@ func (s *simulation) validate() error {
 	case s.partition < 0 || s.partition > 100:
 		return usagef("--partition %v: want a share from 0 to 100", s.partition)
 	case s.duration < 0:
-		return usagef("--duration: cannot be less than 0")
+		return usagef("--duration %s: cannot be less than 0", duration.Format(s.duration))
+	}
+	u, err := url.Parse(s.master)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return usagef("--master %q: want a URL, as http://127.0.0.1:5050", s.master)
 	}
 	return nil
 }
@@ -127,6 +132,7 @@ func (s *simulation) run(cmd *cobra.Command) error {
 		return s.disturb(ctx)
 	})
 	err := g.Wait()
+	s.wires.hangUp()
 	if s.registered == 0 && err == nil {
 		err = fmt.Errorf("interrupted when %d of %s had registered", s.members.Load(), counted(s.agents, "agent"))
 	}
@@ -153,7 +159,7 @@ func (s *simulation) agent(i int, joined func()) (*agent.Agent, error) {
 			Hostname: fmt.Sprintf("simulated-%d", i), Port: 5051,
 			Resources: []registry.Resource{simulatedAmount("cpus", 64), simulatedAmount("mem", 65536)},
 		},
-		Version: mesosVersion, MaxBackoff: 5 * time.Second, Dial: s.wires.dial,
+		Version: mesosVersion, MaxBackoff: 5 * time.Second, Dial: s.wires.lay().dial,
 		Subscribed: func(*wire.Subscribed) {
 			s.subscribed.Add(1)
 			if first {

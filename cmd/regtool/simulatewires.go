@@ -2,46 +2,70 @@ package main
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // wires are the connections of a simulation, which can be disturbed.
 type wires struct {
-	mu  sync.Mutex
-	all []*simWire
+	mu       sync.Mutex
+	cables   []*cable
+	all      []*simWire
+	standing []net.Conn // whose end the other side cannot learn of
 }
 
-// simWire is a connection that may fall silent: what is written to it is lost,
-// and nothing is read any more, but it stands.
+// cable is what an agent connects by. One that is cut stays so: what is written
+// is lost, nothing is read any more, and no new connection comes about; but
+// those that there are stand.
+type cable struct {
+	of  *wires
+	cut atomic.Bool
+}
+
+// simWire is a connection.
 type simWire struct {
 	net.Conn
-	of     *wires
-	at     int // in of.all; -1 once it is closed
-	silent atomic.Bool
+	by *cable
+	at int // in by.of.all; -1 once it is closed
 }
 
-func (w *wires) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	c, err := new(net.Dialer).DialContext(ctx, network, address)
+// lay returns a cable for one more agent.
+func (w *wires) lay() *cable {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := &cable{of: w}
+	w.cables = append(w.cables, c)
+	return c
+}
+
+func (c *cable) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if c.cut.Load() {
+		<-ctx.Done() // nobody answers
+		return nil, context.Cause(ctx)
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
+	w := c.of
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := &simWire{Conn: c, of: w, at: len(w.all)}
+	s := &simWire{Conn: conn, by: c, at: len(w.all)}
 	w.all = append(w.all, s)
 	return s, nil
 }
 
-// silence lets a share of the connections fall silent, and says how many.
+// silence cuts the cables of a share of the agents, and says how many.
 func (w *wires) silence(share float64) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := int(share * float64(len(w.all)))
-	for _, i := range rand.Perm(len(w.all))[:n] {
-		w.all[i].silent.Store(true)
+	n := int(math.Round(share * float64(len(w.cables))))
+	for _, i := range rand.Perm(len(w.cables))[:n] {
+		w.cables[i].cut.Store(true)
 	}
 	return n
 }
@@ -62,7 +86,7 @@ func (w *wires) breakOne(pick func(int) int) {
 func (s *simWire) Read(b []byte) (int, error) {
 	for {
 		n, err := s.Conn.Read(b)
-		if err != nil || !s.silent.Load() {
+		if err != nil || !s.by.cut.Load() {
 			return n, err
 		}
 	}
@@ -70,21 +94,39 @@ func (s *simWire) Read(b []byte) (int, error) {
 
 // Write implements [net.Conn].
 func (s *simWire) Write(b []byte) (int, error) {
-	if s.silent.Load() {
+	if s.by.cut.Load() {
 		return len(b), nil
 	}
 	return s.Conn.Write(b)
 }
 
-// Close implements [net.Conn].
+// Close implements [net.Conn]. Through a cable that is cut the other side does
+// not hear of it.
 func (s *simWire) Close() error {
-	s.of.mu.Lock()
+	w := s.by.of
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if s.at >= 0 {
-		last := s.of.all[len(s.of.all)-1]
-		s.of.all[s.at], last.at = last, s.at // s may be last
-		s.of.all = s.of.all[:len(s.of.all)-1]
+		last := w.all[len(w.all)-1]
+		w.all[s.at], last.at = last, s.at // s may be last
+		w.all = w.all[:len(w.all)-1]
 		s.at = -1
+		if s.by.cut.Load() {
+			w.standing = append(w.standing, s.Conn)
+		}
 	}
-	s.of.mu.Unlock()
+	if s.by.cut.Load() {
+		return s.SetDeadline(time.Unix(1, 0)) // ends what is under way
+	}
 	return s.Conn.Close()
+}
+
+// hangUp closes what stands in the end.
+func (w *wires) hangUp() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.standing {
+		c.Close()
+	}
+	w.standing = nil
 }

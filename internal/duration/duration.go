@@ -63,5 +63,6 @@ func (v *Value) Set(text string) error {
 // String is Format.
 func (v *Value) String() string { return Format(time.Duration(*v)) }
 
-// Type is the word for it in a command's help.
+// Type is the word for it in a command's help; pflag's own durations, which
+// know no weeks, have another.
 func (*Value) Type() string { return "span" }
