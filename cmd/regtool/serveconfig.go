@@ -25,7 +25,8 @@ func underscores(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 
 // configure sets the flags that were not given: from the environment, else from
 // the file at path, which is YAML that maps names of flags to values; "" is
-// none. The environment may say the path too.
+// none. The environment may say the path too; what is
+// empty there counts as not set.
 func configure(flags *pflag.FlagSet, path *string, environ []string) error {
 	given := map[string]bool{}
 	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
@@ -33,7 +34,7 @@ func configure(flags *pflag.FlagSet, path *string, environ []string) error {
 		name, value, _ := strings.Cut(pair, "=")
 		rest, ours := strings.CutPrefix(name, envPrefix)
 		f := flags.Lookup(strings.ToLower(rest))
-		if !ours || f == nil || given[f.Name] { // of another command, or program
+		if !ours || f == nil || given[f.Name] || value == "" { // f is nil for what is of another command
 			continue
 		}
 		if err := flags.Set(f.Name, value); err != nil {

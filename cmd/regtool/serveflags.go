@@ -139,6 +139,9 @@ func (s *serveFlags) reached() (netip.Addr, error) {
 		if ip, err = netip.ParseAddr(s.advertiseIP); err != nil {
 			return ip, usagef("--advertise-ip %q: use an address as 10.0.5.220", s.advertiseIP)
 		}
+		if ip.IsUnspecified() {
+			return registry.Master{}, usagef("--advertise-ip %s is every address: say which of them clients are to use", ip)
+		}
 	}
 	if ip.IsUnspecified() {
 		return ip, usagef("--ip %s listens on every address: say with --advertise-ip which of them clients are to use", s.ip)

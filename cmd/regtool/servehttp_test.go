@@ -15,7 +15,7 @@ import (
 
 // longest is how long tests wait for another process, or for a cluster, to do
 // what it must; it says nothing about how fast that is.
-const longest = 2 * time.Minute
+const longest = 30 * time.Second
 
 // ask gets a URL over a connection of its own. A status other than 200 is an
 // error.

@@ -63,6 +63,11 @@ nothing arrives any more in either direction, as when a cable is cut.`,
 	return cmd
 }
 
+const (
+	mostFlaps = 1_000_000 // a second
+	year      = 365 * 24 * time.Hour
+)
+
 // simulation is a crowd of agents.
 type simulation struct {
 	master          string
@@ -81,9 +86,9 @@ func (s *simulation) validate() error {
 		return usagef("--agents %d: at least 1 is needed", s.agents)
 	case s.tasks < 0:
 		return usagef("--tasks %d: cannot be less than 0", s.tasks)
-	case s.flap < 0:
-		return usagef("--flap %v: cannot be less than 0", s.flap)
-	case s.partition < 0 || s.partition > 100:
+	case !(s.flap >= 0 && s.flap <= mostFlaps): // NaN neither
+		return usagef("--flap %v: want a rate from 0 to %d", s.flap, mostFlaps)
+	case !(s.partition >= 0 && s.partition <= 100):
 		return usagef("--partition %v: want a share from 0 to 100", s.partition)
 	case s.duration < 0:
 		return usagef("--duration %s: cannot be less than 0", duration.Format(s.duration))
@@ -198,7 +203,7 @@ func (s *simulation) disturb(ctx context.Context) error {
 	}
 	var flap <-chan time.Time
 	if s.flap > 0 {
-		t := time.NewTicker(max(time.Duration(float64(time.Second)/s.flap), time.Microsecond))
+		t := time.NewTicker(time.Duration(min(float64(time.Second)/s.flap, float64(year))))
 		defer t.Stop()
 		flap = t.C
 	}
