@@ -66,6 +66,22 @@ func TestWakeIsCalledOnceUntilAllIsRead(t *testing.T) {
 	})
 }
 
+func TestEndOfTheMasterWakesReaders(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		woken := make(chan struct{}, 2)
+		s, err := c.Subscribe(c.Context(), newcomer("host-1"), "", func() { woken <- struct{}{} })
+		c.must(err)
+		<-woken
+		(&agent{Stream: s, c: c}).hears()
+		c.Master.Close()
+		select {
+		case <-woken:
+		default:
+			c.Error("who waits for events does not learn that none will come")
+		}
+	})
+}
+
 func TestHeartbeatsGoDownEachIntervalAndDoNotWakeTheLoop(t *testing.T) {
 	inCluster(t, Options{}, func(c *cluster) {
 		a := c.join(newcomer("host-1"))

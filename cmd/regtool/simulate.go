@@ -29,7 +29,8 @@ master finds out by and by that they are away.
 
 --flap breaks connections at random, so many a second; --partition lets a share
 of the agents fall silent once all have registered: their connections stand, but
-nothing arrives any more in either direction, as when a cable is cut.`,
+nothing arrives any more in either direction, and no new connection comes about,
+as when a cable is cut.`,
 		Example: `  regtool simulate --agents 1000 --tasks 20
   regtool simulate --agents 5000 --flap 50 --duration 1mins
   regtool simulate --master http://10.0.5.220:5050 --agents 200 --partition 10`,
