@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// A master that gives silent agents 300 ms, and those that lost it half an hour.
+var quickToGiveUp = []string{"--agent-ping-timeout", "100ms", "--max-agent-ping-timeouts", "3",
+	"--agent-reregister-timeout", "30mins", "--removal-budget", "100%"}
+
+func TestPartitionedAgentsBecomeUnreachable(t *testing.T) {
+	t.Parallel()
+	m := serveProcess(t, append([]string{"--dir", t.TempDir() + "/registry", "--port", "0"}, quickToGiveUp...)...)
+	m.ready(t)
+	s := &simulation{master: m.url, agents: 20, tasks: 1, partition: 25}
+	stop := simulating(t, s)
+	var got clusterSeen
+	err := eventually(func() (err error) {
+		if got, err = seenAt(m.url); err == nil && (len(got.unreachable) != 5 || len(got.active) != 15) {
+			err = fmt.Errorf("want 5 unreachable and 15 active agents, these are %v", got)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard := map[string]bool{}
+	for i, c := range s.wires.cables {
+		if !c.cut.Load() {
+			heard[fmt.Sprintf("simulated-%d", i)] = true
+		}
+	}
+	if !maps.Equal(got.active, heard) || len(got.agents) != 15 {
+		t.Errorf("active are %v of %v; all but the silent are %v", got.active, got.agents, heard)
+	}
+	for _, id := range got.unreachable {
+		if got.agents[id] != "" {
+			t.Errorf("%s is both unreachable and a member", id)
+		}
+	}
+	if got := s.seen().Silenced; got != 5 {
+		t.Errorf("%d agents fell silent, want 5", got)
+	}
+	stop()
+	m.terminate(t)
+}
+
+func TestFlappingAgentsComeBackAsThemselves(t *testing.T) {
+	t.Parallel()
+	m := serveProcess(t, "--dir", t.TempDir()+"/registry", "--port", "0")
+	m.ready(t)
+	s := &simulation{master: m.url, agents: 10, tasks: 1, flap: 20}
+	stop := simulating(t, s)
+	first, err := seenAt(m.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got clusterSeen
+	err = eventually(func() (err error) {
+		if got, err = seenAt(m.url); err == nil && len(got.back) < 10 {
+			err = fmt.Errorf("only these came back: %v", got.back)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !maps.Equal(got.agents, first.agents) || len(got.agents) != 10 || len(got.unreachable) != 0 {
+		t.Errorf("agents were %v, are %v", first, got)
+	}
+	if seen := s.seen(); seen.Returns < 10 || seen.Errors < seen.Returns {
+		t.Errorf("%+v: want 10 returns at least, and no fewer losses", seen)
+	}
+	stop()
+	m.terminate(t)
+}
+
+// simulating runs a simulation; it returns when all agents have registered, and
+// so does stop when the simulation has ended in good order.
+func simulating(t *testing.T, s *simulation) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	said, stderr := io.Pipe()
+	cmd := &cobra.Command{Use: "simulate"}
+	cmd.SetContext(ctx)
+	cmd.SetErr(stderr)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- s.run(cmd)
+		stderr.Close()
+	}()
+	stop = func() {
+		t.Helper()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		ended <- nil
+	}
+	t.Cleanup(stop)
+	line := make([]byte, 1000)
+	n, err := said.Read(line)
+	if want := fmt.Sprintf("simulate: %d agents with 1 task each registered in ", s.agents); err != nil || !strings.HasPrefix(string(line[:n]), want) {
+		t.Fatalf("simulate says %q, %v, want %q", line[:n], err, want)
+	}
+	return stop
+}
+
+// clusterSeen is what a master tells of its agents.
+type clusterSeen struct {
+	agents       map[string]string // hosts by ID
+	active, back map[string]bool   // hosts
+	unreachable  []string          // IDs
+}
+
+func seenAt(url string) (clusterSeen, error) {
+	seen := clusterSeen{agents: map[string]string{}, active: map[string]bool{}, back: map[string]bool{}}
+	var lists agentLists
+	var durable struct {
+		Unreachable struct {
+			Slaves []struct {
+				ID struct{ Value string }
+			}
+		}
+	}
+	for path, v := range map[string]any{"/slaves": &lists, "/registrar(1)/registry": &durable} {
+		body, err := ask(url + path)
+		if err == nil {
+			err = json.Unmarshal(body, v)
+		}
+		if err != nil {
+			return seen, err
+		}
+	}
+	for _, a := range lists.Slaves {
+		seen.agents[a.ID] = a.Hostname
+		if a.Active {
+			seen.active[a.Hostname] = true
+		}
+		if a.Reregistered > 0 {
+			seen.back[a.Hostname] = true
+		}
+	}
+	for _, a := range durable.Unreachable.Slaves {
+		seen.unreachable = append(seen.unreachable, a.ID.Value)
+	}
+	return seen, nil
+}
