@@ -27,8 +27,8 @@ import (
 
 const (
 	crowdAgents  = 40
-	crowdTasks   = 3 // of each agent
-	masterRounds = 12
+	crowdTasks   = 3  // of each agent
+	masterRounds = 20 // in each, some agents are new
 )
 
 // A master is killed again and again while agents register and report. What an
@@ -40,8 +40,11 @@ func TestKilledMasterLosesNoAgentAndNoTask(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	m := serveProcess(t, "--dir", dir, "--port", "0")
 	m.ready(t)
-	c := newCrowd(t, m.url)
+	c := newCrowd(t)
 	for round := range masterRounds {
+		for range crowdAgents / masterRounds {
+			c.start(t, m.url)
+		}
 		for range rng.IntN(6) + round%2*rng.IntN(300) {
 			c.somethingHappens(t)
 		}
@@ -81,11 +84,13 @@ func killAfter(t *testing.T, m *process, d time.Duration) {
 
 // crowd is agents that report as fast as they are acknowledged.
 type crowd struct {
-	agents  []*agent.Agent
-	happens chan struct{} // there was a report or a registration
-	stop    func(t *testing.T)
-	working sync.WaitGroup
-	done    chan struct{} // closed when they are to report no more
+	states           string // the folder of their state files
+	agents           []*agent.Agent
+	ctx              context.Context
+	cancel           context.CancelFunc
+	running, working sync.WaitGroup
+	happens          chan struct{} // there was a report or a registration
+	done             chan struct{} // closed when they are to report no more
 
 	mu      sync.Mutex
 	ids     map[registry.AgentID]int // who was told an ID
@@ -94,41 +99,45 @@ type crowd struct {
 	wrong   []error
 }
 
-func newCrowd(t *testing.T, master string) *crowd {
-	t.Helper()
-	c := &crowd{happens: make(chan struct{}, 1), done: make(chan struct{}),
+func newCrowd(t *testing.T) *crowd {
+	c := &crowd{states: t.TempDir(), happens: make(chan struct{}, 1), done: make(chan struct{}),
 		ids: map[registry.AgentID]int{}, acked: map[string]string{}}
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	c.stop = func(t *testing.T) {
-		cancel()
-		running.Wait()
-		for _, err := range c.wrong {
-			t.Error(err)
-		}
-	}
-	t.Cleanup(func() { cancel(); running.Wait(); c.working.Wait() })
-	states := t.TempDir()
-	for i := range crowdAgents {
-		a, err := agent.New(agent.Options{
-			Masters: []string{master}, Version: "1.0.0", BootID: "boot-1",
-			Info:      registry.Agent{Hostname: fmt.Sprintf("host-%d", i), Port: 5051},
-			StateFile: filepath.Join(states, fmt.Sprint(i)),
-			Backoff:   10 * time.Millisecond, MaxBackoff: 100 * time.Millisecond,
-			Subscribed: func(s *wire.Subscribed) { c.isMember(i, s.AgentID) },
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.agents = append(c.agents, a)
-		running.Go(func() {
-			if err := a.Run(ctx); !errors.Is(err, context.Canceled) {
-				c.complain(fmt.Errorf("agent %d ended: %w", i, err))
-			}
-		})
-		c.working.Go(func() { c.work(ctx, i) })
-	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	t.Cleanup(func() { c.cancel(); c.running.Wait(); c.working.Wait() })
 	return c
+}
+
+// start has one more agent begin.
+func (c *crowd) start(t *testing.T, master string) {
+	t.Helper()
+	i := len(c.agents)
+	a, err := agent.New(agent.Options{
+		Masters: []string{master}, Version: "1.0.0", BootID: "boot-1",
+		Info:      registry.Agent{Hostname: fmt.Sprintf("host-%d", i), Port: 5051},
+		StateFile: filepath.Join(c.states, fmt.Sprint(i)),
+		Backoff:   10 * time.Millisecond, MaxBackoff: 100 * time.Millisecond,
+		Subscribed: func(s *wire.Subscribed) { c.isMember(i, s.AgentID) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.agents = append(c.agents, a)
+	c.running.Go(func() {
+		if err := a.Run(c.ctx); !errors.Is(err, context.Canceled) {
+			c.complain(fmt.Errorf("agent %d ended: %w", i, err))
+		}
+	})
+	c.working.Go(func() { c.work(a, i) })
+}
+
+// stop ends the agents, and tells what they complained of.
+func (c *crowd) stop(t *testing.T) {
+	t.Helper()
+	c.cancel()
+	c.running.Wait()
+	for _, err := range c.wrong {
+		t.Error(err)
+	}
 }
 
 func (c *crowd) isMember(i int, id registry.AgentID) {
@@ -165,8 +174,7 @@ func (c *crowd) somethingHappens(t *testing.T) {
 
 // work changes the tasks of agent i in turn, each change acknowledged before the
 // next.
-func (c *crowd) work(ctx context.Context, i int) {
-	a := c.agents[i]
+func (c *crowd) work(a *agent.Agent, i int) {
 	if err := a.SetFramework(wire.FrameworkInfo{ID: "f", Name: "f", User: "u", Capabilities: []string{"PARTITION_AWARE"}}); err != nil {
 		c.complain(err)
 	}
@@ -174,7 +182,7 @@ func (c *crowd) work(ctx context.Context, i int) {
 		select {
 		case <-c.done:
 			return
-		case <-ctx.Done():
+		case <-c.ctx.Done():
 			return
 		default:
 		}
@@ -182,7 +190,7 @@ func (c *crowd) work(ctx context.Context, i int) {
 		err := a.SetTask(wire.Task{ID: id, FrameworkID: "f", Name: "t", State: wire.TaskRunning,
 			Labels: []registry.Label{{Key: "n", Value: label}}})
 		if err == nil {
-			err = a.Synced(ctx)
+			err = a.Synced(c.ctx)
 		}
 		if err != nil {
 			c.complain(fmt.Errorf("agent %d, change %d: %w", i, n, err))
