@@ -12,8 +12,8 @@ type Encoding uint8
 
 // The encodings. Everything can be said in both.
 const (
-	JSON    Encoding = iota // for people and for debugging
-	Msgpack                 // for speed
+	JSON    Encoding = iota // what agents speak unless they are told otherwise
+	Msgpack                 // shorter, and dearer to read and write
 )
 
 // ContentType is the media type of the encoding, as HTTP names it.

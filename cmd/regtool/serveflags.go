@@ -103,7 +103,7 @@ func (s *serveFlags) validate() error {
 			return usagef("--%s %d: cannot be less than 0", name, n)
 		}
 	}
-	_, err := s.info(s.port)
+	_, err := s.reached()
 	return err
 }
 
@@ -140,7 +140,7 @@ func (s *serveFlags) reached() (netip.Addr, error) {
 			return ip, usagef("--advertise-ip %q: use an address as 10.0.5.220", s.advertiseIP)
 		}
 		if ip.IsUnspecified() {
-			return registry.Master{}, usagef("--advertise-ip %s is every address: say which of them clients are to use", ip)
+			return ip, usagef("--advertise-ip %s is every address: say which of them clients are to use", ip)
 		}
 	}
 	if ip.IsUnspecified() {
