@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -110,8 +111,11 @@ func (s *simulation) run(cmd *cobra.Command) error {
 	all := make(chan struct{})
 	bar := newProgress(cmd.ErrOrStderr(), "registering, agent", int64(s.agents))
 	start := time.Now()
+	var drawing sync.Mutex
 	joined := func() {
+		drawing.Lock()
 		bar.Add(1)
+		drawing.Unlock()
 		if s.members.Add(1) == int64(s.agents) {
 			close(all)
 		}
