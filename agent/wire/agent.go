@@ -29,7 +29,7 @@ var agentID = id[registry.AgentID]()
 
 var agent = object(
 	opt("id", agentID, func(a *registry.Agent) *registry.AgentID { return &a.ID }),
-	must("hostname", plain, func(a *registry.Agent) *string { return &a.Hostname }),
+	must("hostname", hostname, func(a *registry.Agent) *string { return &a.Hostname }),
 	opt("port", whole[uint16](), func(a *registry.Agent) *uint16 { return &a.Port }),
 	opt("resources", list(agentResource), func(a *registry.Agent) *[]registry.Resource { return &a.Resources }),
 	opt("attributes", list(attribute), func(a *registry.Agent) *[]registry.Attribute { return &a.Attributes }),
@@ -37,7 +37,7 @@ var agent = object(
 	opt("checkpoint", flag, func(a *registry.Agent) *bool { return &a.Checkpoint }),
 	opt("labels", entries(plain), func(a *registry.Agent) *map[string]string { return &a.Labels }),
 	opt("payload", data, func(a *registry.Agent) *[]byte { return &a.Payload }),
-	opt("incarnation", plain, func(a *registry.Agent) *string { return &a.Incarnation }),
+	opt("incarnation", incarnation, func(a *registry.Agent) *string { return &a.Incarnation }),
 )
 
 var domain = func() codec[registry.Domain] {
@@ -130,10 +130,10 @@ var (
 			write: func(w *writer, _ *amount) { w.fail(noText) },
 		}, same)),
 		opt("reservations", list(reservation), func(a *amount) *[]registry.Reservation { return &a.Reservations }),
-		opt("role", plain, func(a *amount) *string { return &a.role }),
+		opt("role", role, func(a *amount) *string { return &a.role }),
 		opt("reservation", oldReservation, func(a *amount) *registry.Reservation { return &a.old }),
 		opt("allocation_info", object(
-			opt("role", plain, same[string]),
+			opt("role", role, same[string]),
 		), func(a *amount) *string { return &a.AllocationRole }),
 		opt("provider_id", special(stringID, func(s *Special) *string { return &s.ProviderID }), same),
 		opt("disk", special(raw, func(s *Special) *Raw { return &s.Disk }), same),
@@ -157,12 +157,12 @@ func special[V any](c codec[V], at func(*Special) *V) codec[amount] {
 }
 
 var reservation = object(
-	must("role", plain, func(v *registry.Reservation) *string { return &v.Role }),
+	must("role", role, func(v *registry.Reservation) *string { return &v.Role }),
 	opt("type", codec[bool]{
 		read: func(r *reader, dynamic *bool) {
 			typ := r.text()
 			if *dynamic = typ == "DYNAMIC"; !*dynamic && typ != "STATIC" {
-				r.fail(strconv.Quote(cut(typ)) + " is not a type of reservation")
+				r.fail(strconv.Quote(Shorten(typ)) + " is not a type of reservation")
 			}
 		},
 		write: func(w *writer, dynamic *bool) {
@@ -237,7 +237,7 @@ func (r *reader) readAmount(c codec[amount]) *amount {
 	case "TEXT":
 		a.Value = registry.Text(v.Text)
 	default:
-		r.failIn("type", strconv.Quote(cut(a.typ))+" is not a type of value")
+		r.failIn("type", strconv.Quote(Shorten(a.typ))+" is not a type of value")
 	}
 	if !a.has[a.Value.Kind] {
 		r.failIn(strings.ToLower(a.typ), missing)

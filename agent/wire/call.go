@@ -71,7 +71,7 @@ var calls = records[Call]{
 			must("agent_info", agent, func(c *Subscribe) *registry.Agent { return &c.Agent }),
 			must("version", plain, func(c *Subscribe) *string { return &c.Version }),
 			opt("capabilities", kinds, func(c *Subscribe) *[]string { return &c.Capabilities }),
-			opt("supersedes", plain, func(c *Subscribe) *string { return &c.Supersedes }),
+			opt("supersedes", incarnation, func(c *Subscribe) *string { return &c.Supersedes }),
 			opt("agent_id", agentID, func(c *Subscribe) *registry.AgentID { return &c.AgentID }),
 			opt("frameworks", list(framework), func(c *Subscribe) *[]FrameworkInfo { return &c.Frameworks }),
 			opt("tasks", list(task), func(c *Subscribe) *[]Task { return &c.Tasks }),

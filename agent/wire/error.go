@@ -29,12 +29,14 @@ func (e *SyntaxError) Error() string { return fmt.Sprintf("at byte %d: %s", e.Of
 // Reasons that stand in many an error.
 const (
 	missing = "is missing"
+	empty   = "is empty"
 	notUTF8 = "is not valid UTF-8"
 )
 
-// cut shortens s to what an error quotes, at the end of a character.
-func cut(s string) string {
-	const most = 80
+// Shorten returns what an error or a line of a log quotes of a text that somebody
+// else has made: its first 64 bytes, up to the end of a character, and "…".
+func Shorten(s string) string {
+	const most = 64
 	if len(s) <= most {
 		return s
 	}

@@ -14,8 +14,8 @@ type Event interface{ isEvent() }
 type Subscribed struct {
 	AgentID  registry.AgentID
 	MasterID string
-	// Heartbeat is how often each side sends something. A stream on which nothing
-	// came for MissesAllowed of them is dead.
+	// Heartbeat is how often each side sends something, at most [MaxHeartbeat]. A
+	// stream on which nothing came for MissesAllowed of them, at least 1, is dead.
 	Heartbeat     time.Duration
 	MissesAllowed uint32
 }
@@ -52,12 +52,19 @@ func (*Error) isEvent()      {}
 func (*Heartbeat) isEvent()  {}
 func (*Unknown) isEvent()    {}
 
+var atLeastOne = bounded(whole[uint32](), func(n uint32) string {
+	if n == 0 {
+		return "is 0, want at least 1"
+	}
+	return ""
+})
+
 var events = records[Event]{
 	recordOf[Event]("SUBSCRIBED", must("subscribed", object(
 		must("agent_id", agentID, func(v *Subscribed) *registry.AgentID { return &v.AgentID }),
 		must("master_id", plain, func(v *Subscribed) *string { return &v.MasterID }),
 		must("heartbeat_interval_seconds", interval, func(v *Subscribed) *time.Duration { return &v.Heartbeat }),
-		must("max_missed_heartbeats", whole[uint32](), func(v *Subscribed) *uint32 { return &v.MissesAllowed }),
+		must("max_missed_heartbeats", atLeastOne, func(v *Subscribed) *uint32 { return &v.MissesAllowed }),
 	), same)),
 	recordOf[Event]("ACK", must("ack", object(
 		must("sequence", whole[uint64](), func(v *Ack) *uint64 { return &v.Sequence }),

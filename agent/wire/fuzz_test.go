@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/eaba02dc/registrar/agent/wire"
+	"github.com/eaba02dc/registrar/registry"
 )
 
 // FuzzReader reads a stream whole and in small pieces: the records are the same,
@@ -78,7 +79,7 @@ func seedFrom(f *testing.F, up bool) {
 	// In small pieces: a fuzzer takes long to make large ones small.
 	pieces := []sample{
 		{call: &wire.Subscribe{Sequence: 1, Agent: fullAgent, Version: "1", Capabilities: []string{"C"}, Supersedes: "b"}},
-		{call: &wire.Subscribe{Sequence: 1, Version: "1", AgentID: "a", CompletedFrameworks: []wire.CompletedFramework{{Info: fullFramework}}}},
+		{call: &wire.Subscribe{Sequence: 1, Agent: registry.Agent{Hostname: "h"}, Version: "1", AgentID: "a", CompletedFrameworks: []wire.CompletedFramework{{Info: fullFramework}}}},
 		{call: &wire.Update{Sequence: 2, Tasks: []wire.Task{fullTask}}},
 		{call: &wire.Update{Sequence: 2, Executors: []wire.ExecutorInfo{{ID: "e", FrameworkID: "f", Command: `{"a":[1,null]}`}}}},
 	}

@@ -261,7 +261,7 @@ func (p *packer) number(t jsontext.Token) error {
 	}
 	f, err := t.Float()
 	if err != nil {
-		return fmt.Errorf("%s is out of the range of a float64", cut(t.String()))
+		return fmt.Errorf("%s is out of the range of a float64", Shorten(t.String()))
 	}
 	return p.enc.EncodeFloat64(f)
 }

@@ -237,14 +237,14 @@ func (r *reader) uint(limit uint64) uint64 {
 	if err != nil {
 		f, _ := t.Float()
 		if f != math.Trunc(f) {
-			r.fail("is " + cut(t.String()) + ", want a whole number")
+			r.fail("is " + Shorten(t.String()) + ", want a whole number")
 		}
 		if f >= 0 && f < 1<<64 {
 			n, err = uint64(f), nil
 		}
 	}
 	if err != nil || n > limit {
-		r.fail(fmt.Sprintf("is %s, want 0 to %d", cut(t.String()), limit))
+		r.fail(fmt.Sprintf("is %s, want 0 to %d", Shorten(t.String()), limit))
 		return 0
 	}
 	return n
@@ -292,7 +292,7 @@ func (r *reader) raw() Raw {
 func pathOf(p jsontext.Pointer) string {
 	var path []byte
 	for part := range p.Tokens() {
-		part = cut(part)
+		part = Shorten(part)
 		if _, err := strconv.ParseUint(part, 10, 32); err == nil {
 			path = append(append(append(path, '['), part...), ']')
 			continue

@@ -31,21 +31,34 @@ var badCalls = map[string]string{
 	`{"sequence":1}`:                `type: is missing`,
 	`{"type":"UPDATE"}`:             `sequence: is missing`,
 	`{"type":"UPDATE","update":{}}`: `sequence: is missing`,
-	`{"type":"UPDATE","update":null,"sequence":1}`:                                                      `update: is missing`,
-	`{"type":"UPDATE","update":{},"sequence":-1}`:                                                       `sequence: is -1, want 0 to 18446744073709551615`,
-	`{"type":"UPDATE","update":{},"sequence":1.5}`:                                                      `sequence: is 1.5, want a whole number`,
-	`{"type":"UPDATE","update":{},"sequence":"1"}`:                                                      `sequence: is a text, want a number`,
-	`{"type":"UPDATE","update":[],"sequence":1}`:                                                        `update: is a list, want an object`,
-	`{"type":"UNREGISTER"}`:                                                                             `sequence: is missing`,
-	`{"type":"SUBSCRIBE","sequence":1}`:                                                                 `subscribe: is missing`,
-	`{"type":"SUBSCRIBE","sequence":1,"subscribe":{}}`:                                                  `subscribe.agent_info: is missing`,
-	`{"update":{},"type":"UPDATE"}`:                                                                     `sequence: is missing`,
-	`{"update":7,"type":"HEARTBEAT"}`:                                                                   ``, // not of this type
-	`{"subscribe":{},"sequence":1,"type":"SUBSCRIBE"}`:                                                  `subscribe.agent_info: is missing`,
-	`{"subscribe":{"agent_info":{}},"type":"SUBSCRIBE"}`:                                                `subscribe.agent_info.hostname: is missing`,
-	subscribe(`"hostname":null`):                                                                        `subscribe.agent_info.hostname: is missing`,
-	subscribe(`"hostname":true`):                                                                        `subscribe.agent_info.hostname: is a boolean, want a text`,
-	subscribe(`"hostname":{}`):                                                                          `subscribe.agent_info.hostname: is an object, want a text`,
+	`{"type":"UPDATE","update":null,"sequence":1}`:                 `update: is missing`,
+	`{"type":"UPDATE","update":{},"sequence":-1}`:                  `sequence: is -1, want 0 to 18446744073709551615`,
+	`{"type":"UPDATE","update":{},"sequence":1.5}`:                 `sequence: is 1.5, want a whole number`,
+	`{"type":"UPDATE","update":{},"sequence":"1"}`:                 `sequence: is a text, want a number`,
+	`{"type":"UPDATE","update":[],"sequence":1}`:                   `update: is a list, want an object`,
+	`{"type":"UNREGISTER"}`:                                        `sequence: is missing`,
+	`{"type":"SUBSCRIBE","sequence":1}`:                            `subscribe: is missing`,
+	`{"type":"SUBSCRIBE","sequence":1,"subscribe":{}}`:             `subscribe.agent_info: is missing`,
+	`{"update":{},"type":"UPDATE"}`:                                `sequence: is missing`,
+	`{"update":7,"type":"HEARTBEAT"}`:                              ``, // not of this type
+	`{"subscribe":{},"sequence":1,"type":"SUBSCRIBE"}`:             `subscribe.agent_info: is missing`,
+	`{"subscribe":{"agent_info":{}},"type":"SUBSCRIBE"}`:           `subscribe.agent_info.hostname: is missing`,
+	subscribe(`"hostname":null`):                                   `subscribe.agent_info.hostname: is missing`,
+	subscribe(`"hostname":true`):                                   `subscribe.agent_info.hostname: is a boolean, want a text`,
+	subscribe(`"hostname":{}`):                                     `subscribe.agent_info.hostname: is an object, want a text`,
+	subscribe(`"hostname":""`):                                     `subscribe.agent_info.hostname: is empty`,
+	subscribe(`"hostname":"` + long(254) + `"`):                    `subscribe.agent_info.hostname: has 254 bytes, at most 253 are allowed`,
+	subscribe(`"hostname":"h","id":{"value":"` + long(256) + `"}`): `subscribe.agent_info.id.value: has 256 bytes, at most 255 are allowed`,
+	subscribe(`"hostname":"h","incarnation":"` + long(256) + `"`):  `subscribe.agent_info.incarnation: has 256 bytes, at most 255 are allowed`,
+	`{"type":"SUBSCRIBE","sequence":1,"subscribe":{"version":"1","agent_info":{"hostname":"h"},"supersedes":"` + long(256) + `"}}`: `subscribe.supersedes: has 256 bytes, at most 255 are allowed`,
+	task(`"task_id":{"value":"` + long(256) + `"}`):                                              `update.tasks[0].task_id.value: has 256 bytes, at most 255 are allowed`,
+	task(`"executor_id":{"value":"a/b"}`):                                                        `update.tasks[0].executor_id.value: contains the character '/'`,
+	task(`"resources":[{"name":"a","type":"SET","set":{},"allocation_info":{"role":"a//b"}}]`):   `update.tasks[0].resources[0].allocation_info.role: has a part that is empty`,
+	resource(`"name":"a","type":"SET","set":{},"reservations":[{"role":"a/*","type":"STATIC"}]`): `update.resources[0].reservations[0].role: has a part that is "*"`,
+	resource(`"name":"a","type":"SET","set":{},"role":"a/.."`):                                   `update.resources[0].role: has a part that is ".."`,
+	updateOf(`"executors":[{"executor_id":{"value":"e"},"framework_id":{"value":"f"},"resources":[{"name":"a","type":"SET","set":{},"reservations":[{"role":""}]}]}]`): `update.executors[0].resources[0].reservations[0].role: is empty`,
+	updateOf(`"frameworks":[{"id":{"value":"f"},"name":"n","user":"u","role":"-a"}]`):                                                                                  `update.frameworks[0].role: has a part that begins with a dash, "-a"`,
+	updateOf(`"frameworks":[{"id":{"value":"f"},"name":"n","user":"u","roles":["a","` + strings.Repeat("a/", 20000) + `"]}]`):                                          `update.frameworks[0].roles[1]: has 40000 bytes, at most 1024 are allowed`,
 	subscribe(`"hostname":"h","id":"a1"`):                                                               `subscribe.agent_info.id: is a text, want an object`,
 	subscribe(`"hostname":"h","id":{}`):                                                                 `subscribe.agent_info.id.value: is missing`,
 	subscribe(`"hostname":"h","id":{"value":""}`):                                                       `subscribe.agent_info.id.value: is empty`,
@@ -67,20 +80,20 @@ var badCalls = map[string]string{
 	resource(`"name":"a","type":"SET","set":{},"reservations":[{"type":"STATIC"}]`):                     `update.resources[0].reservations[0].role: is missing`,
 	resource(`"name":"a","type":"SET","set":{},"reservations":[{"role":"r","type":"?"}]`):               `update.resources[0].reservations[0].type: "?" is not a type of reservation`,
 	resource(`"name":"a","type":"SET","set":{},"reservations":[{"role":"r","labels":{"labels":[{}]}}]`): `update.resources[0].reservations[0].labels.labels[0].key: is missing`,
-	updateOf(`"tasks":{}`):                                                                              `update.tasks: is an object, want a list`,
-	updateOf(`"tasks":[null]`):                                                                          `update.tasks[0]: is null, want an object`,
-	updateOf(`"tasks":[{"name":"n"}]`):                                                                  `update.tasks[0].task_id: is missing`,
-	task(`"framework_id":null`):                                                                         `update.tasks[0].framework_id: is missing`,
-	task(`"state":7`):                                                                                   `update.tasks[0].state: is a number, want a text`,
-	task(`"statuses":[{"state":"s"},{}]`):                                                               `update.tasks[0].statuses[1].state: is missing`,
-	task(`"statuses":[{"state":"s","healthy":0}]`):                                                      `update.tasks[0].statuses[0].healthy: is a number, want a boolean`,
-	task(`"limits":{"cpus":1}`):                                                                         `update.tasks[0].limits.cpus: is a number, want an object`,
-	task(`"limits":{"cpus":{"value":"many"}}`):                                                          `update.tasks[0].limits.cpus.value: is a text, and not Infinity`,
-	updateOf(`"removed_tasks":[{"task_id":{"value":"t"}}]`):                                             `update.removed_tasks[0].framework_id: is missing`,
-	updateOf(`"removed_executors":[{"framework_id":{"value":"f"}}]`):                                    `update.removed_executors[0].executor_id: is missing`,
-	updateOf(`"frameworks":[{"id":{"value":"f"},"name":"n"}]`):                                          `update.frameworks[0].user: is missing`,
-	updateOf(`"executors":[{"executor_id":{"value":"e"}}]`):                                             `update.executors[0].framework_id: is missing`,
-	`{"type":"UPDATE","sequence":1,"update":{},"subscribe":{"agent_info":7}}`:                           ``, // not of this type
+	updateOf(`"tasks":{}`):                                                    `update.tasks: is an object, want a list`,
+	updateOf(`"tasks":[null]`):                                                `update.tasks[0]: is null, want an object`,
+	updateOf(`"tasks":[{"name":"n"}]`):                                        `update.tasks[0].task_id: is missing`,
+	task(`"framework_id":null`):                                               `update.tasks[0].framework_id: is missing`,
+	task(`"state":7`):                                                         `update.tasks[0].state: is a number, want a text`,
+	task(`"statuses":[{"state":"s"},{}]`):                                     `update.tasks[0].statuses[1].state: is missing`,
+	task(`"statuses":[{"state":"s","healthy":0}]`):                            `update.tasks[0].statuses[0].healthy: is a number, want a boolean`,
+	task(`"limits":{"cpus":1}`):                                               `update.tasks[0].limits.cpus: is a number, want an object`,
+	task(`"limits":{"cpus":{"value":"many"}}`):                                `update.tasks[0].limits.cpus.value: is a text, and not Infinity`,
+	updateOf(`"removed_tasks":[{"task_id":{"value":"t"}}]`):                   `update.removed_tasks[0].framework_id: is missing`,
+	updateOf(`"removed_executors":[{"framework_id":{"value":"f"}}]`):          `update.removed_executors[0].executor_id: is missing`,
+	updateOf(`"frameworks":[{"id":{"value":"f"},"name":"n"}]`):                `update.frameworks[0].user: is missing`,
+	updateOf(`"executors":[{"executor_id":{"value":"e"}}]`):                   `update.executors[0].framework_id: is missing`,
+	`{"type":"UPDATE","sequence":1,"update":{},"subscribe":{"agent_info":7}}`: ``, // not of this type
 }
 
 // Events likewise.
@@ -99,9 +112,12 @@ var badEvents = map[string]string{
 	subscribed(`"heartbeat_interval_seconds":null`):                               `subscribed.heartbeat_interval_seconds: is missing`,
 	subscribed(`"heartbeat_interval_seconds":0`):                                  `subscribed.heartbeat_interval_seconds: is 0, want more than 0 and at most 86400`,
 	subscribed(`"heartbeat_interval_seconds":86401`):                              `subscribed.heartbeat_interval_seconds: is 86401, want more than 0 and at most 86400`,
+	subscribed(`"max_missed_heartbeats":0`):                                       `subscribed.max_missed_heartbeats: is 0, want at least 1`,
 	subscribed(`"max_missed_heartbeats":null`):                                    `subscribed.max_missed_heartbeats: is missing`,
 	subscribed(`"max_missed_heartbeats":4294967296`):                              `subscribed.max_missed_heartbeats: is 4294967296, want 0 to 4294967295`,
 }
+
+func long(n int) string { return strings.Repeat("x", n) }
 
 func subscribe(info string) string {
 	return `{"type":"SUBSCRIBE","sequence":1,"subscribe":{"version":"1","agent_info":{` + info + `}}}`
@@ -452,14 +468,16 @@ func TestRawIsInOneForm(t *testing.T) {
 }
 
 func TestErrorsQuoteLittle(t *testing.T) {
-	long := strings.Repeat("é", 1000)
+	many := strings.Repeat("é", 1<<19)
 	for _, text := range []string{
-		subscribe(`"hostname":"h","labels":{"` + long + `":7}`),
-		subscribe(`"hostname":"h","attributes":[{"name":"a","type":"` + long + `"}]`),
+		subscribe(`"hostname":"h","labels":{"` + many + `":7}`),
+		subscribe(`"hostname":"h","attributes":[{"name":"a","type":"` + many + `"}]`),
+		subscribe(`"hostname":"h","id":{"value":"` + many + `"}`),
+		updateOf(`"frameworks":[{"id":{"value":"f"},"name":"n","user":"u","role":"-` + many[:1000] + `"}]`),
 	} {
 		_, err := wire.DecodeCall(wire.JSON, []byte(text))
-		if err == nil || len(err.Error()) > 200 || !utf8.ValidString(err.Error()) {
-			t.Errorf("error is %v, want one of at most 200 bytes", err)
+		if err == nil || len(err.Error()) > 160 || !utf8.ValidString(err.Error()) {
+			t.Errorf("error is %v, want one of at most 160 bytes", err)
 		}
 	}
 }
@@ -490,16 +508,16 @@ func TestRawOfManyNamesIsRead(t *testing.T) {
 
 func TestWhatNobodyWouldUnderstandIsNotSaid(t *testing.T) {
 	for want, s := range map[string]sample{
-		`subscribe.version: is not valid UTF-8`:           {call: &wire.Subscribe{Version: "\xff"}},
-		`subscribe.agent_info.labels: is not valid UTF-8`: {call: &wire.Subscribe{Agent: registry.Agent{Labels: map[string]string{"\xff": ""}}}},
+		`subscribe.version: is not valid UTF-8`:           {call: &wire.Subscribe{Agent: registry.Agent{Hostname: "h"}, Version: "\xff"}},
+		`subscribe.agent_info.labels: is not valid UTF-8`: {call: &wire.Subscribe{Agent: registry.Agent{Hostname: "h", Labels: map[string]string{"\xff": ""}}}},
 		`subscribe.agent_info.attributes[0].scalar.value: is not a finite number`: {call: &wire.Subscribe{Agent: registry.Agent{
-			Attributes: []registry.Attribute{{Value: registry.Scalar(math.NaN())}},
+			Hostname: "h", Attributes: []registry.Attribute{{Value: registry.Scalar(math.NaN())}},
 		}}},
 		`subscribe.agent_info.attributes[1].scalar.value: is not a finite number`: {call: &wire.Subscribe{Agent: registry.Agent{
-			Attributes: []registry.Attribute{{}, {Value: registry.Scalar(math.Inf(1))}},
+			Hostname: "h", Attributes: []registry.Attribute{{}, {Value: registry.Scalar(math.Inf(1))}},
 		}}},
 		`subscribe.agent_info.attributes[0].type: is no kind of value`: {call: &wire.Subscribe{Agent: registry.Agent{
-			Attributes: []registry.Attribute{{Value: registry.Value{Kind: 4}}},
+			Hostname: "h", Attributes: []registry.Attribute{{Value: registry.Value{Kind: 4}}},
 		}}},
 		`update.resources[0].text: a resource cannot be a text`: {call: &wire.Update{Resources: []registry.Resource{{Value: registry.Text("")}}}},
 		`update.tasks[1].task_id: is missing`:                   {call: &wire.Update{Tasks: []wire.Task{fullTask, {FrameworkID: "f"}}}},
@@ -522,6 +540,11 @@ func TestWhatNobodyWouldUnderstandIsNotSaid(t *testing.T) {
 		`subscribed.heartbeat_interval_seconds: is 24h0m0.000000001s, want more than 0 and at most 24h0m0s`: {event: &wire.Subscribed{
 			AgentID: "a", Heartbeat: 24*time.Hour + 1,
 		}},
+		`subscribed.max_missed_heartbeats: is 0, want at least 1`: {event: &wire.Subscribed{AgentID: "a", Heartbeat: 1}},
+		`subscribe.agent_info.hostname: is empty`:                 {call: &wire.Subscribe{}},
+		`update.frameworks[0].roles[1]: begins or ends with a slash`: {call: &wire.Update{Frameworks: []wire.FrameworkInfo{
+			{ID: "f", Name: "n", User: "u", Roles: []string{"a", "b/"}},
+		}}},
 		`subscribed.agent_id: is missing`: {event: &wire.Subscribed{Heartbeat: 1}},
 	} {
 		for _, e := range encodings {

@@ -21,7 +21,11 @@ import (
 // Generators of what a record can hold.
 var (
 	anyText = rapid.String()
-	anyID   = rapid.StringN(1, 20, -1)
+	anyID   = rapid.StringN(1, 20, 255).Filter(func(s string) bool { return registry.AgentID(s).Validate() == nil })
+	anyRole = rapid.SampledFrom([]string{"*", "web", "db/a", "größe", "a.b/c-"})
+	noRole  = rapid.OneOf(rapid.Just(""), anyRole)
+	// noID is an ID that may be absent.
+	noID = rapid.OneOf(rapid.Just(""), anyID)
 	// Few words, so that they come again in one record, as in practice.
 	anyWord  = rapid.OneOf(rapid.SampledFrom([]string{"", "cpus", "a1", "größe", "\"\\\x00\x1f\x7f\u2028"}), anyText)
 	anyFloat = rapid.OneOf(rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64), rapid.Map(rapid.Int32(), func(i int32) float64 { return float64(i) }))
@@ -58,16 +62,16 @@ var (
 			Name: anyWord.Draw(t, "name"), Value: anyAmount.Draw(t, "value"),
 			Reservations: few(rapid.Custom(func(t *rapid.T) registry.Reservation {
 				return registry.Reservation{
-					Role: anyWord.Draw(t, "role"), Dynamic: rapid.Bool().Draw(t, "dynamic"),
+					Role: anyRole.Draw(t, "role"), Dynamic: rapid.Bool().Draw(t, "dynamic"),
 					Principal: anyWord.Draw(t, "principal"), Labels: few(anyLabel).Draw(t, "labels"),
 				}
 			})).Draw(t, "reservations"),
 		}
 	})
 	anyResource = rapid.Custom(func(t *rapid.T) wire.Resource {
-		r := wire.Resource{Resource: anyAgentResource.Draw(t, "resource"), AllocationRole: anyWord.Draw(t, "role")}
+		r := wire.Resource{Resource: anyAgentResource.Draw(t, "resource"), AllocationRole: noRole.Draw(t, "role")}
 		s := wire.Special{
-			ProviderID: anyWord.Draw(t, "provider"), Disk: anyRaw.Draw(t, "disk"),
+			ProviderID: noID.Draw(t, "provider"), Disk: anyRaw.Draw(t, "disk"),
 			Revocable: anyRaw.Draw(t, "revocable"), Shared: anyRaw.Draw(t, "shared"),
 		}
 		if s != (wire.Special{}) {
@@ -86,8 +90,8 @@ var (
 	})
 	anyTask = rapid.Custom(func(t *rapid.T) wire.Task {
 		task := wire.Task{
-			ID: anyID.Draw(t, "id"), FrameworkID: anyID.Draw(t, "framework"), ExecutorID: anyWord.Draw(t, "executor"),
-			AgentID: registry.AgentID(anyWord.Draw(t, "agent")), Name: anyWord.Draw(t, "name"),
+			ID: anyID.Draw(t, "id"), FrameworkID: anyID.Draw(t, "framework"), ExecutorID: noID.Draw(t, "executor"),
+			AgentID: registry.AgentID(noID.Draw(t, "agent")), Name: anyWord.Draw(t, "name"),
 			State: wire.TaskState(anyWord.Draw(t, "state")), User: anyWord.Draw(t, "user"),
 			Resources: few(anyResource).Draw(t, "resources"), Statuses: few(anyStatus).Draw(t, "statuses"),
 			Labels:            rapid.SliceOfN(anyLabel, 0, 20).Draw(t, "labels"),
@@ -106,8 +110,8 @@ var (
 	})
 	anyFramework = rapid.Custom(func(t *rapid.T) wire.FrameworkInfo {
 		return wire.FrameworkInfo{
-			ID: anyID.Draw(t, "id"), Name: anyWord.Draw(t, "name"), User: anyWord.Draw(t, "user"), Role: anyWord.Draw(t, "role"),
-			Roles: few(anyWord).Draw(t, "roles"), FailoverTimeout: anyFloat.Draw(t, "timeout"), Checkpoint: rapid.Bool().Draw(t, "checkpoint"),
+			ID: anyID.Draw(t, "id"), Name: anyWord.Draw(t, "name"), User: anyWord.Draw(t, "user"), Role: noRole.Draw(t, "role"),
+			Roles: few(anyRole).Draw(t, "roles"), FailoverTimeout: anyFloat.Draw(t, "timeout"), Checkpoint: rapid.Bool().Draw(t, "checkpoint"),
 			Hostname: anyWord.Draw(t, "hostname"), Principal: anyWord.Draw(t, "principal"), WebUIURL: anyWord.Draw(t, "url"),
 			Capabilities: few(anyWord).Draw(t, "capabilities"), Labels: few(anyLabel).Draw(t, "labels"), OfferFilters: anyRaw.Draw(t, "filters"),
 		}
@@ -124,7 +128,7 @@ var (
 	anyGrace = rapid.Map(rapid.Int64Range(0, math.MaxInt64), func(n int64) time.Duration { return time.Duration(n) })
 	anyAgent = rapid.Custom(func(t *rapid.T) registry.Agent {
 		a := registry.Agent{
-			ID: registry.AgentID(anyWord.Draw(t, "id")), Incarnation: anyWord.Draw(t, "incarnation"), Hostname: anyWord.Draw(t, "hostname"),
+			ID: registry.AgentID(noID.Draw(t, "id")), Incarnation: noID.Draw(t, "incarnation"), Hostname: anyID.Draw(t, "hostname"),
 			Port: rapid.Uint16().Draw(t, "port"), Resources: few(anyAgentResource).Draw(t, "resources"),
 			Attributes: few(rapid.Custom(func(t *rapid.T) registry.Attribute {
 				return registry.Attribute{Name: anyWord.Draw(t, "name"), Value: anyValue.Draw(t, "value")}
@@ -142,7 +146,7 @@ var (
 			return &wire.Subscribe{
 				Sequence: rapid.Uint64().Draw(t, "sequence"), Agent: anyAgent.Draw(t, "agent"),
 				Version: anyWord.Draw(t, "version"), Capabilities: few(anyWord).Draw(t, "capabilities"),
-				Supersedes: anyWord.Draw(t, "supersedes"), AgentID: registry.AgentID(anyWord.Draw(t, "agent id")),
+				Supersedes: noID.Draw(t, "supersedes"), AgentID: registry.AgentID(noID.Draw(t, "agent id")),
 				Frameworks: few(anyFramework).Draw(t, "frameworks"), Tasks: few(anyTask).Draw(t, "tasks"),
 				Executors: few(anyExecutor).Draw(t, "executors"),
 				CompletedFrameworks: few(rapid.Custom(func(t *rapid.T) wire.CompletedFramework {
@@ -170,7 +174,7 @@ var (
 			return &wire.Subscribed{
 				AgentID: registry.AgentID(anyID.Draw(t, "agent")), MasterID: anyWord.Draw(t, "master"),
 				Heartbeat:     time.Duration(rapid.Int64Range(1, int64(24*time.Hour)).Draw(t, "heartbeat")),
-				MissesAllowed: rapid.Uint32().Draw(t, "misses"),
+				MissesAllowed: rapid.Uint32Min(1).Draw(t, "misses"),
 			}
 		case 1:
 			return &wire.Drain{MaxGrace: rapid.Ptr(anyGrace, true).Draw(t, "grace"), MarkGone: rapid.Bool().Draw(t, "gone")}
@@ -437,7 +441,7 @@ func TestValuesOfEveryWidthAreUnderstood(t *testing.T) {
 func TestIntervalsAreExact(t *testing.T) {
 	for _, step := range []time.Duration{1, 999, time.Millisecond, 86_399_999_999} {
 		for n := time.Duration(1); n <= 1000; n++ {
-			want := &wire.Subscribed{AgentID: "a", Heartbeat: n * step}
+			want := &wire.Subscribed{AgentID: "a", Heartbeat: n * step, MissesAllowed: 1}
 			record, err := wire.AppendEvent(nil, wire.JSON, want)
 			if err != nil {
 				t.Fatal(err)

@@ -46,6 +46,9 @@ func same[T any](v *T) *T { return v }
 // this one fast. Members that it does not know are passed over, a null is no
 // member.
 func object[T any](fields ...field[T]) codec[T] {
+	if len(fields) > 64 {
+		panic(fmt.Sprintf("wire: an object of %d members, of which 64 have a bit", len(fields)))
+	}
 	need := uint64(0)
 	for i, f := range fields {
 		if f.must {
@@ -178,18 +181,17 @@ func whole[U uint16 | uint32 | uint64]() codec[U] {
 
 // id is {"value": "…"}, and not empty.
 func id[S ~string]() codec[S] {
-	in := object(must("value", text[S](), same))
-	return scalar(func(r *reader) (v S) {
-		if in.read(r, &v); v == "" {
-			r.failIn("value", "is empty")
-		}
-		return v
-	}, func(w *writer, v S) {
-		if v == "" {
-			w.fail(missing)
-		}
-		in.write(w, &v)
-	})
+	in := object(must("value", bounded(text[S](), wrongID), same))
+	return codec[S]{
+		read: in.read,
+		write: func(w *writer, v *S) {
+			if *v == "" {
+				w.fail(missing)
+			}
+			in.write(w, v)
+		},
+		none: func(v *S) bool { return *v == "" },
+	}
 }
 
 var (
@@ -220,21 +222,21 @@ var grace = func() codec[*time.Duration] {
 	}
 }()
 
-// longest is the most that an interval can be: so it is exact to the nanosecond
-// as a float of seconds.
-const longest = 24 * time.Hour
+// MaxHeartbeat is the most that an interval between heartbeats can be: so it is
+// exact to the nanosecond as a float of seconds.
+const MaxHeartbeat = 24 * time.Hour
 
 var interval = scalar(func(r *reader) time.Duration {
 	f := r.float()
 	d := math.Round(f * 1e9)
-	if !(d >= 1 && d <= float64(longest)) {
-		r.fail(fmt.Sprintf("is %v, want more than 0 and at most %v", f, longest.Seconds()))
+	if !(d >= 1 && d <= float64(MaxHeartbeat)) {
+		r.fail(fmt.Sprintf("is %v, want more than 0 and at most %v", f, MaxHeartbeat.Seconds()))
 		return 0
 	}
 	return time.Duration(d)
 }, func(w *writer, d time.Duration) {
-	if d <= 0 || d > longest {
-		w.fail(fmt.Sprintf("is %v, want more than 0 and at most %v", d, longest))
+	if d <= 0 || d > MaxHeartbeat {
+		w.fail(fmt.Sprintf("is %v, want more than 0 and at most %v", d, MaxHeartbeat))
 	}
 	w.float(d.Seconds())
 })
