@@ -108,7 +108,7 @@ func accept(w http.ResponseWriter, r *http.Request) *stream {
 	encoding, _ := wire.ParseContentType(r.Header.Get("Content-Type"))
 	w.Header().Set("Content-Type", encoding.ContentType())
 	w.Header().Set("Connection", "close")
-	return &stream{w, r, encoding, wire.NewReader(r.Body, 16<<20), wire.NewWriter(w, 1<<20)}
+	return &stream{w, r, encoding, wire.NewReader(r.Body, 16<<20), wire.NewWriter(w)}
 }
 
 // call is the next call of the agent, or nil when it is gone.

@@ -10,7 +10,7 @@
 //	case *wire.Subscribe: // the first
 //	case *wire.Unknown: // of a newer agent: passed over
 //	}
-//	err = wire.NewWriter(response, limit).Event(wire.JSON, &wire.Ack{Sequence: 1})
+//	err = wire.NewWriter(response).Event(wire.JSON, &wire.Ack{Sequence: 1})
 //
 // A record is an object, as JSON or as MessagePack, with the same names and the
 // same meaning; docs/agent-api.md shows each. Names are those of Mesos's v1 API

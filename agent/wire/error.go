@@ -7,7 +7,7 @@ import (
 )
 
 // ErrTooLong is why a record is refused that is longer than the limit of its
-// [Reader] or [Writer]. The stream cannot go on after it.
+// [Reader]. The stream cannot go on after it.
 var ErrTooLong = errors.New("record is longer than allowed")
 
 // FieldError says which field of a record is missing or of no use, and why.

@@ -13,7 +13,7 @@ import (
 // An agent says who it is, and its master reads it.
 func Example() {
 	var up bytes.Buffer // the body of a request
-	err := wire.NewWriter(&up, 1<<20).Call(wire.JSON, &wire.Subscribe{
+	err := wire.NewWriter(&up).Call(wire.JSON, &wire.Subscribe{
 		Sequence: 1,
 		Agent: registry.Agent{
 			Hostname:  "host-1",

@@ -21,16 +21,17 @@ type Reader struct {
 	limit int
 	buf   []byte
 	start int // of what was read and not yet handed out: buf[start:]
+	size  int // of the record behind the line that was taken; -1 if none was
 	err   error
 }
 
 // NewReader returns a Reader of records that have at most limit bytes each.
-func NewReader(r io.Reader, limit int) *Reader { return &Reader{r: r, limit: limit} }
+func NewReader(r io.Reader, limit int) *Reader { return &Reader{r: r, limit: limit, size: -1} }
 
 // SetLimit changes how many bytes the records still to come may have each.
 func (r *Reader) SetLimit(limit int) { r.limit = limit }
 
-// Next returns the next record, which is good until Next is called again. It
+// Next returns the next record, which is good until Next or Size is called. It
 // returns [io.EOF] where the stream ends between records,
 // [io.ErrUnexpectedEOF] where it ends in one, [ErrTooLong], a [*SyntaxError]
 // for a line that is no length, or the error of the stream. After an error it
@@ -38,25 +39,40 @@ func (r *Reader) SetLimit(limit int) { r.limit = limit }
 //
 // Memory grows with the bytes that came, not with the length announced.
 func (r *Reader) Next() ([]byte, error) {
-	if r.err != nil {
-		return nil, r.err
-	}
-	record, err := r.next()
-	if err != nil {
-		r.err, r.buf = err, nil
+	if _, err := r.Size(); err != nil {
 		return nil, err
 	}
+	record, err := r.body(r.size)
+	if err != nil {
+		return nil, r.fail(err)
+	}
+	r.size = -1
 	return record, nil
 }
 
-func (r *Reader) next() ([]byte, error) {
+// Size returns how many bytes the next record is announced to have, with the
+// errors of [Reader.Next], which then reads it. So a caller may wait for room.
+func (r *Reader) Size() (int, error) {
+	if r.err != nil || r.size >= 0 {
+		return r.size, r.err
+	}
 	if r.start == len(r.buf) && cap(r.buf) > idle {
 		r.buf, r.start = nil, 0
 	}
 	n, err := r.length()
 	if err != nil {
-		return nil, err
+		return 0, r.fail(err)
 	}
+	r.size = n
+	return n, nil
+}
+
+func (r *Reader) fail(err error) error {
+	r.err, r.buf, r.size = err, nil, 0
+	return err
+}
+
+func (r *Reader) body(n int) ([]byte, error) {
 	for len(r.buf)-r.start < n {
 		switch err := r.more(n); {
 		case err == io.EOF:
@@ -129,16 +145,15 @@ func (r *Reader) more(want int) error {
 // Writer puts records into a stream, each with one call of Write. It is for one
 // goroutine.
 type Writer struct {
-	w     io.Writer
-	limit int
-	buf   []byte
+	w   io.Writer
+	buf []byte
 }
 
-// NewWriter returns a Writer of records that have at most limit bytes each.
-func NewWriter(w io.Writer, limit int) *Writer { return &Writer{w: w, limit: limit} }
+// NewWriter returns a Writer into a stream.
+func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// Call writes a call as a record. An error that is no [*FieldError] and not
-// [ErrTooLong] is of the stream, which is of no use then.
+// Call writes a call as a record. An error that is no [*FieldError] is of the
+// stream, which is of no use then.
 func (w *Writer) Call(e Encoding, c Call) error {
 	b, err := AppendCall(w.room(), e, c)
 	if err != nil {
@@ -156,10 +171,6 @@ func (w *Writer) Event(e Encoding, v Event) error {
 	return w.write(b)
 }
 
-// Record writes bytes that are encoded already, with the errors of
-// [Writer.Call].
-func (w *Writer) Record(record []byte) error { return w.write(append(w.room(), record...)) }
-
 // room is an empty buffer with space for the line before a record.
 func (w *Writer) room() []byte {
 	if cap(w.buf) < lineRoom {
@@ -170,12 +181,8 @@ func (w *Writer) room() []byte {
 
 // write puts the line before what stands in b behind room.
 func (w *Writer) write(b []byte) error {
-	n := len(b) - lineRoom
-	if n > w.limit {
-		return fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrTooLong, n, w.limit)
-	}
 	var line [lineRoom]byte
-	digits := append(strconv.AppendInt(line[:0], int64(n), 10), '\n')
+	digits := append(strconv.AppendInt(line[:0], int64(len(b)-lineRoom), 10), '\n')
 	start := lineRoom - len(digits)
 	copy(b[start:], digits)
 	if w.buf = b; cap(b) > keep {

@@ -3,6 +3,7 @@ package wire_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"runtime"
@@ -15,6 +16,9 @@ import (
 
 	"github.com/eaba02dc/registrar/agent/wire"
 )
+
+// framed is a record as it stands in a stream.
+func framed(record string) string { return fmt.Sprintf("%d\n%s", len(record), record) }
 
 // readAll reads records until there is an error.
 func readAll(r *wire.Reader) (records []string, err error) {
@@ -89,7 +93,7 @@ func TestErrorsOfTheStreamAreHandedOn(t *testing.T) {
 	if _, err := wire.NewReader(stalled{}, 10).Next(); err != io.ErrNoProgress {
 		t.Errorf("error is %v, want %v", err, io.ErrNoProgress)
 	}
-	if err := wire.NewWriter(brokenWriter{broken}, 10).Record([]byte("x")); err != broken {
+	if err := wire.NewWriter(brokenWriter{broken}).Call(wire.JSON, &wire.Heartbeat{}); err != broken {
 		t.Errorf("error is %v, want %v", err, broken)
 	}
 }
@@ -128,14 +132,10 @@ func TestWhatIsWrittenIsReadHoweverItComes(t *testing.T) {
 		sizes := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 40), rapid.IntRange(400, 40000)), 0, 10).Draw(t, "sizes")
 		piece := rapid.OneOf(rapid.IntRange(1, 30), rapid.IntRange(300, 70000)).Draw(t, "piece")
 		var stream bytes.Buffer
-		w := wire.NewWriter(&stream, 40000)
 		var want []string
 		for i, n := range sizes {
-			record := bytes.Repeat([]byte{byte('a' + i)}, n)
-			want = append(want, string(record))
-			if err := w.Record(record); err != nil {
-				t.Fatal(err)
-			}
+			want = append(want, strings.Repeat(string(rune('a'+i)), n))
+			stream.WriteString(framed(want[i]))
 		}
 		got, err := readAll(wire.NewReader(pieces{&stream, piece}, 40000))
 		if diff := cmp.Diff(want, got); diff != "" || err != io.EOF {
@@ -154,25 +154,18 @@ func (p pieces) Read(b []byte) (int, error) { return p.r.Read(b[:min(len(b), p.m
 
 func TestRecordsAreWrittenInOneCall(t *testing.T) {
 	var calls countedWrites
-	w := wire.NewWriter(&calls, 100)
+	w := wire.NewWriter(&calls)
 	if err := w.Call(wire.JSON, &wire.Heartbeat{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Event(wire.Msgpack, &wire.Ack{Sequence: 7}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Record(nil); err != nil {
-		t.Fatal(err)
-	}
-	want := countedWrites{"20\n{\"type\":\"HEARTBEAT\"}", "25\n\x82\xa4type\xa3ACK\xa3ack\x81\xa8sequence\x07", "0\n"}
+	want := countedWrites{"20\n{\"type\":\"HEARTBEAT\"}", "25\n\x82\xa4type\xa3ACK\xa3ack\x81\xa8sequence\x07"}
 	if diff := cmp.Diff(want, calls); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	// What is not written leaves no trace.
-	err := w.Event(wire.JSON, &wire.Error{Message: strings.Repeat("x", 100)})
-	if !errors.Is(err, wire.ErrTooLong) || err.Error() != "record is longer than allowed: it has 139 bytes, at most 100 are allowed" {
-		t.Errorf("error is %v", err)
-	}
 	var field *wire.FieldError
 	if err := w.Event(wire.JSON, &wire.Error{Message: "\xff"}); !errors.As(err, &field) {
 		t.Errorf("error is %v", err)
@@ -180,8 +173,8 @@ func TestRecordsAreWrittenInOneCall(t *testing.T) {
 	if err := w.Call(wire.JSON, &wire.Subscribe{Version: "\xff"}); !errors.As(err, &field) {
 		t.Errorf("error is %v", err)
 	}
-	if len(calls) != 3 {
-		t.Errorf("%d calls of Write, want 3", len(calls))
+	if len(calls) != 2 {
+		t.Errorf("%d calls of Write, want 2", len(calls))
 	}
 }
 
@@ -232,6 +225,31 @@ func TestLaterRecordsMayHaveAnotherLimit(t *testing.T) {
 	}
 }
 
+// Who asks for the size may wait before the record is read.
+func TestSizesAreToldBeforeTheRecord(t *testing.T) {
+	in, out := io.Pipe()
+	defer in.Close()
+	go out.Write([]byte("100000\n"))
+	r := wire.NewReader(in, 100000)
+	for range 2 {
+		if n, err := r.Size(); n != 100000 || err != nil {
+			t.Fatalf("size is %d, %v, want 100000", n, err)
+		}
+	}
+	go out.Write([]byte(strings.Repeat("x", 100000) + "100001\n"))
+	if record, err := r.Next(); len(record) != 100000 || err != nil {
+		t.Fatalf("record has %d bytes, %v, want 100000", len(record), err)
+	}
+	for range 2 {
+		if n, err := r.Size(); n != 0 || !errors.Is(err, wire.ErrTooLong) {
+			t.Errorf("size is %d, %v, want %v", n, err, wire.ErrTooLong)
+		}
+	}
+	if _, err := r.Next(); !errors.Is(err, wire.ErrTooLong) {
+		t.Errorf("error is %v, want %v", err, wire.ErrTooLong)
+	}
+}
+
 // held gives what is asked for, but nothing behind a large record together with
 // it, and remembers how much was asked for last.
 type held struct {
@@ -252,10 +270,9 @@ func (h *held) Read(b []byte) (int, error) {
 
 func TestFramesOfOneStreamShareTheirMemory(t *testing.T) {
 	var stream bytes.Buffer
-	w, r := wire.NewWriter(&stream, 1000), wire.NewReader(&stream, 1000)
-	record := make([]byte, 300)
+	w, r := wire.NewWriter(&stream), wire.NewReader(&stream, 1000)
 	if n := testing.AllocsPerRun(100, func() {
-		if err := w.Record(record); err != nil {
+		if err := w.Event(wire.JSON, &wire.Heartbeat{}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.Next(); err != nil {

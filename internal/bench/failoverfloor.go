@@ -49,7 +49,7 @@ func floorHandler(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if wire.NewWriter(w, math.MaxInt).Event(encoding, &wire.Ack{Sequence: 1}) != nil || http.NewResponseController(w).Flush() != nil {
+	if wire.NewWriter(w).Event(encoding, &wire.Ack{Sequence: 1}) != nil || http.NewResponseController(w).Flush() != nil {
 		return
 	}
 	for buf := [1]byte{}; err == nil; {

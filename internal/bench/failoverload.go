@@ -3,7 +3,6 @@ package bench
 import (
 	"bytes"
 	"fmt"
-	"math"
 
 	"github.com/eaba02dc/registrar/agent/wire"
 	"github.com/eaba02dc/registrar/registry"
@@ -68,6 +67,6 @@ func scalarResource(name string, n float64) registry.Resource {
 // body is what agent i says first, as a chunk of the stream.
 func (f fleet) body(i int, id string, e wire.Encoding) ([]byte, error) {
 	var b bytes.Buffer
-	err := wire.NewWriter(&b, math.MaxInt).Call(e, f.subscribe(i, registry.AgentID(id)))
+	err := wire.NewWriter(&b).Call(e, f.subscribe(i, registry.AgentID(id)))
 	return b.Bytes(), err
 }

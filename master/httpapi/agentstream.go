@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"math"
 	"net/http"
 	"os"
 	"strconv"
@@ -352,7 +351,7 @@ func (s *agentStream) start() {
 }
 
 func (s *agentStream) write() {
-	out := wire.NewWriter(s.w, math.MaxInt) // what the master says is its own affair
+	out := wire.NewWriter(s.w)
 	for {
 		event, ok := s.take()
 		if !ok {
