@@ -1,6 +1,8 @@
 package wire_test
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -56,6 +58,55 @@ func TestQuotesAreShort(t *testing.T) {
 	} {
 		if got := wire.Shorten(text); got != want || utf8.ValidString(text) && !utf8.ValidString(got) {
 			t.Errorf("%.80q is shortened to %q, want %q", text, got, want)
+		}
+	}
+}
+
+// What a record becomes in memory is bounded by its own bytes.
+func TestRecordsDoNotGrowInMemory(t *testing.T) {
+	list := func(item string, n int) string { return "[" + strings.Repeat(item+",", n-1) + item + "]" }
+	packed := func(item string, n int) string {
+		return string([]byte{0xdd, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}) + strings.Repeat(item, n)
+	}
+	members := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `,"%s":""`, strconv.FormatInt(int64(i), 36))
+		}
+		return "{" + b.String()[1:] + "}"
+	}
+	const (
+		json    = `{"type":"UPDATE","sequence":1,"update":{"tasks":[{"name":"","task_id":{"value":"t"},"framework_id":{"value":"f"},"state":"",`
+		msgpack = "\x83\xa4type\xa6UPDATE\xa8sequence\x01\xa6update\x81\xa1x"
+		listed  = "is more than there may be: what a record lists may take 6 times its bytes in memory"
+	)
+	for name, test := range map[string]struct {
+		encoding wire.Encoding
+		of       func(n int) string // a record with n of them
+		want     string
+	}{
+		"statuses": {
+			wire.JSON, func(n int) string { return json + `"statuses":` + list(`{"state":""}`, n) + `}]}}` },
+			listed,
+		},
+		"labels": {
+			wire.JSON, func(n int) string { return subscribe(`"hostname":"h","labels":` + members(n)) },
+			listed,
+		},
+		"nothing but false": {
+			wire.Msgpack, func(n int) string { return msgpack + packed("\xc2", n) },
+			"the record is more than 4 times as long in JSON",
+		},
+		"nothing but no bytes": {
+			wire.Msgpack, func(n int) string { return msgpack + packed("\xc4\x00", n) },
+			"the record is more than 4 times as long in JSON",
+		},
+	} {
+		if _, err := wire.DecodeCall(test.encoding, []byte(test.of(300))); err != nil {
+			t.Errorf("300 of %s: %v", name, err)
+		}
+		if _, err := wire.DecodeCall(test.encoding, []byte(test.of(46_000))); err == nil || !strings.HasSuffix(err.Error(), test.want) {
+			t.Errorf("46000 of %s: error is %v, want %q", name, err, test.want)
 		}
 	}
 }

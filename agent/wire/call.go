@@ -108,9 +108,11 @@ var newResources = func() codec[[]registry.Resource] {
 }()
 
 // AppendCall appends the record of a call, without the line before it. It
-// returns dst and a [*FieldError] for a call that [DecodeCall] would refuse.
+// returns dst and a [*FieldError] for a call in which [DecodeCall] would refuse a
+// field.
 func AppendCall(dst []byte, e Encoding, c Call) ([]byte, error) { return calls.append(dst, e, c) }
 
 // DecodeCall reads the record of a call; the call keeps nothing of it. It
-// returns a [*FieldError] or a [*SyntaxError] for what is no call.
+// returns a [*FieldError] or a [*SyntaxError] for what is no call, and for one
+// that would take much more memory than its record.
 func DecodeCall(e Encoding, record []byte) (Call, error) { return calls.decode(e, record) }

@@ -19,7 +19,7 @@
 //
 // What comes from outside is trusted in nothing. A record has at most as many
 // bytes as its reader allows, and decoding one takes memory for what was read,
-// never for what was announced. Values nest at most 32 deep, text is valid UTF-8,
+// never for what was announced, and not more than some times that. Values nest at most 32 deep, text is valid UTF-8,
 // no name of an object stands in it twice. What is wrong is told by a
 // [*FieldError] or a [*SyntaxError]; nothing panics.
 //

@@ -88,9 +88,11 @@ var events = records[Event]{
 }
 
 // AppendEvent appends the record of an event, without the line before it. It
-// returns dst and a [*FieldError] for an event that [DecodeEvent] would refuse.
+// returns dst and a [*FieldError] for an event in which [DecodeEvent] would
+// refuse a field.
 func AppendEvent(dst []byte, e Encoding, v Event) ([]byte, error) { return events.append(dst, e, v) }
 
 // DecodeEvent reads the record of an event; the event keeps nothing of it. It
-// returns a [*FieldError] or a [*SyntaxError] for what is no event.
+// returns a [*FieldError] or a [*SyntaxError] for what is no event, and for one
+// that would take much more memory than its record.
 func DecodeEvent(e Encoding, record []byte) (Event, error) { return events.decode(e, record) }

@@ -39,6 +39,7 @@ type unpacker struct {
 	record []byte
 	out    []byte
 	odd    []int
+	most   int // bytes of the above two
 }
 
 var unpackers = sync.Pool{New: func() any {
@@ -48,12 +49,12 @@ var unpackers = sync.Pool{New: func() any {
 }}
 
 // unpack appends the JSON of a record to dst, and to odd where texts end in it
-// that are none.
-func unpack(dst []byte, odd []int, record []byte) ([]byte, []int, error) {
+// that are none. Both may take most bytes.
+func unpack(dst []byte, odd []int, record []byte, most int) ([]byte, []int, error) {
 	u := unpackers.Get().(*unpacker)
 	defer unpackers.Put(u)
 	u.in.Reset(record)
-	u.record, u.out, u.odd = record, dst, odd
+	u.record, u.out, u.odd, u.most = record, dst, odd, most
 	err := u.value(maxDepth)
 	if err == nil && u.in.Len() > 0 {
 		err = fmt.Errorf("%d bytes too many", u.in.Len())
@@ -184,6 +185,9 @@ func (u *unpacker) container(n, depth int, begin, end byte, err error) error {
 		if err := u.value(depth - 1); err != nil {
 			return err
 		}
+		if len(u.out)+8*len(u.odd) > u.most {
+			return fmt.Errorf("the record is more than %d times as long in JSON", mostTranslated)
+		}
 	}
 	u.out = append(u.out, end)
 	return nil
@@ -210,7 +214,11 @@ func (p *packer) WriteByte(b byte) error      { p.out = append(p.out, b); return
 // bins are bytes, and that nests so deep at most.
 func pack(dst, record []byte, bins []int, depth int) ([]byte, error) {
 	p := packers.Get().(*packer)
-	defer packers.Put(p)
+	defer func() {
+		if len(record) <= pooled {
+			packers.Put(p)
+		}
+	}()
 	p.dec.Reset(bytes.NewBuffer(record))
 	p.out, p.bins = dst, bins
 	err := p.value(depth)
@@ -302,6 +310,6 @@ func canonical(v []byte, depth int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, _, err := unpack(nil, nil, packed)
+	out, _, err := unpack(nil, nil, packed, math.MaxInt)
 	return out, err
 }

@@ -24,6 +24,7 @@ type reader struct {
 	record []byte
 	room   []byte // for the translation of a record
 	odd    []int  // in the translation, where texts end that stand for what JSON does not have
+	left   int    // bytes that lists and the like may still take
 	err    error
 
 	known  [256]string // texts of the record, which come again and again
@@ -35,8 +36,9 @@ var readers = sync.Pool{New: func() any { return new(reader) }}
 func newReader(e Encoding, record []byte) *reader {
 	r := readers.Get().(*reader)
 	r.form, r.record, r.odd, r.err = e, record, r.odd[:0], nil
+	r.left = mostMade*len(record) + slack
 	if e == Msgpack {
-		r.room, r.odd, r.err = unpack(r.room[:0], r.odd, record)
+		r.room, r.odd, r.err = unpack(r.room[:0], r.odd, record, mostTranslated*len(record)+slack)
 		r.record = r.room
 	}
 	r.again()
@@ -55,9 +57,19 @@ func (r *reader) done() error {
 	}
 	err := r.err
 	clear(r.known[:])
-	r.record, r.amount = nil, amount{}
-	readers.Put(r)
+	big := max(len(r.record), cap(r.room), 8*cap(r.odd)) > pooled
+	if r.record, r.amount = nil, (amount{}); !big {
+		readers.Put(r)
+	}
 	return err
+}
+
+// spend reports whether there may be n bytes more of what the record becomes.
+func (r *reader) spend(n int) bool {
+	if r.left -= n; r.left < 0 {
+		r.fail(fmt.Sprintf("is more than there may be: what a record lists may take %d times its bytes in memory", mostMade))
+	}
+	return r.err == nil
 }
 
 // fail is about the value that was read last.

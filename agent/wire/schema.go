@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -104,6 +105,7 @@ func object[T any](fields ...field[T]) codec[T] {
 // that takes hundreds in memory is one without what it must have.
 func list[T any](item codec[T]) codec[[]T] {
 	var pool sync.Pool // of lists to read into, so that the one kept has no room to spare
+	size := int(reflect.TypeFor[T]().Size())
 	return codec[[]T]{
 		read: func(r *reader, v *[]T) {
 			room, _ := pool.Get().(*[]T)
@@ -111,9 +113,15 @@ func list[T any](item codec[T]) codec[[]T] {
 				room = new([]T)
 			}
 			items := (*room)[:0]
-			for r.open('['); r.more(']'); {
+			for r.open('['); r.more(']') && r.spend(size); {
 				items = append(items, *new(T))
 				item.read(r, &items[len(items)-1])
+			}
+			if cap(items)*size > pooled {
+				if r.err == nil {
+					*v = slices.Clip(items)
+				}
+				return
 			}
 			if r.err == nil && len(items) > 0 {
 				*v = append(make([]T, 0, len(items)), items...)
@@ -135,9 +143,10 @@ func list[T any](item codec[T]) codec[[]T] {
 
 // entries is an object whose names are data; it is written in their order.
 func entries[V any](value codec[V]) codec[map[string]V] {
+	size := 2 * int(reflect.TypeFor[string]().Size()+reflect.TypeFor[V]().Size()) // with what a map leaves empty
 	return codec[map[string]V]{
 		read: func(r *reader, m *map[string]V) {
-			for r.open('{'); r.more('}'); {
+			for r.open('{'); r.more('}') && r.spend(size); {
 				name := r.text()
 				if r.null() {
 					continue

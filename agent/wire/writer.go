@@ -31,7 +31,11 @@ func newWriter() *writer {
 
 // done appends what was written to dst, and gives w back.
 func (w *writer) done(dst []byte, e Encoding) ([]byte, error) {
-	defer writers.Put(w)
+	defer func() {
+		if max(w.buf.Cap(), 8*cap(w.bins)) <= pooled {
+			writers.Put(w)
+		}
+	}()
 	if w.err != nil {
 		return dst, w.err
 	}
