@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -55,7 +56,14 @@ type AgentStreamOptions struct {
 	// MaxStreams is how many streams there may be at once; 0 means 200,000. Those
 	// beyond are told to come again later.
 	MaxStreams int
-	// SubscribeTimeout is how long the first record of a stream may take to come;
+	// MaxDecoding is the most bytes of records above 64 kB that are received and
+	// decoded at once, over all streams; 0 means 64 MiB. A record has its bytes
+	// until the master has taken the call, and may be some 15 times as much memory
+	// meanwhile. Others wait for as long as SubscribeTimeout, and are then told to
+	// come again later.
+	MaxDecoding int
+	// SubscribeTimeout is how long the first record of a stream may take to come,
+	// and any that is larger than 64 kB, and all of a request that has no stream;
 	// 0 means 30 s.
 	SubscribeTimeout time.Duration
 	// WriteTimeout is how long an agent may take to accept a record. One that is
@@ -69,6 +77,7 @@ func (o AgentStreamOptions) withDefaults() AgentStreamOptions {
 	o.MaxSubscribe = cmp.Or(o.MaxSubscribe, 16<<20)
 	o.MaxRecord = cmp.Or(o.MaxRecord, 4<<20)
 	o.MaxStreams = cmp.Or(o.MaxStreams, 200_000)
+	o.MaxDecoding = cmp.Or(o.MaxDecoding, 64<<20)
 	o.SubscribeTimeout = cmp.Or(o.SubscribeTimeout, 30*time.Second)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 10*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
@@ -79,8 +88,10 @@ func (o AgentStreamOptions) withDefaults() AgentStreamOptions {
 // lives in its handler; when the server shuts down, ending the subscriptions
 // ends the handlers.
 func AgentStream[S Subscription](m Subscriber[S], o AgentStreamOptions) http.Handler {
+	o = o.withDefaults()
 	return &agentStreams{
-		AgentStreamOptions: o.withDefaults(),
+		AgentStreamOptions: o,
+		room:               newAgentRoom(o.MaxDecoding),
 		subscribe: func(ctx context.Context, call *wire.Subscribe, address string, wake func()) (Subscription, error) {
 			return m.Subscribe(ctx, call, address, wake)
 		},
@@ -101,6 +112,7 @@ const (
 
 type agentStreams struct {
 	AgentStreamOptions
+	room      *agentRoom
 	subscribe func(context.Context, *wire.Subscribe, string, func()) (Subscription, error)
 
 	mu    sync.Mutex
@@ -129,7 +141,7 @@ func (h *agentStreams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if id, ok := r.Header[streamIDHeader]; ok {
-		h.call(w, r, up, id[0])
+		h.call(w, r, control, up, id[0])
 		return
 	}
 	down, ok := wire.Negotiate(strings.Join(r.Header.Values("Accept"), ","), up)
@@ -163,45 +175,76 @@ func (h *agentStreams) leave() {
 
 // open serves a stream, from its first record to its end.
 func (h *agentStreams) open(w http.ResponseWriter, r *http.Request, control *http.ResponseController, up, down wire.Encoding) {
+	s := &agentStream{w: w, control: control, encoding: down, timeout: h.WriteTimeout, log: h.Logger, writing: true}
+	s.done, s.stop = context.WithCancel(context.Background())
+	defer s.stop()
 	records := wire.NewReader(r.Body, h.MaxSubscribe)
-	call, err := first(records, up)
-	if err != nil {
-		refuseRecord(w, err)
+	if !h.join(s, r, records, up) {
 		return
 	}
-	control.SetReadDeadline(time.Time{})
 	records.SetLimit(h.MaxRecord)
+	id := h.add(s)
+	defer h.remove(id, s)
+	w.Header().Set(streamIDHeader, id.String())
+	w.Header().Set("Content-Type", down.ContentType())
+	s.start()
+	if err := h.receiveAll(s, records, up); err != nil {
+		s.end(&wire.Error{Message: err.Error()})
+	}
+	s.wait(r.Context())
+}
 
-	s := &agentStream{w: w, control: control, encoding: down, timeout: h.WriteTimeout, done: make(chan struct{}), writing: true}
+// join takes the SUBSCRIBE of a stream and makes the agent a member, or answers
+// why not.
+func (h *agentStreams) join(s *agentStream, r *http.Request, records *wire.Reader, up wire.Encoding) bool {
+	record, give, err := h.next(r.Context(), records, s.readUntil)
+	if err != nil {
+		refuseRecord(s.w, err)
+		return false
+	}
+	defer give()
+	call, err := first(up, record)
+	if err != nil {
+		refuseRecord(s.w, err)
+		return false
+	}
+	s.readUntil(time.Time{})
+	s.agent, s.address = cmp.Or(call.AgentID, call.Agent.ID), r.RemoteAddr
 	s.Subscription, err = h.subscribe(r.Context(), call, r.RemoteAddr, s.wake)
 	switch {
 	case err == nil:
 	case errors.Is(err, ops.ErrGone):
 		s.Subscription = &shutdown{reason: err.Error()}
 	default:
-		refuse(w, err)
-		return
+		refuse(s.w, err)
+		return false
 	}
-	id := h.add(s)
-	defer h.remove(id, s)
-	w.Header().Set(streamIDHeader, id.String())
-	w.Header().Set("Content-Type", down.ContentType())
-	s.start()
-	if err := s.receiveAll(records, up); err != nil {
-		s.end(&wire.Error{Message: err.Error()})
-	}
-	s.wait(r.Context())
+	return true
 }
 
-// first takes the SUBSCRIBE of a stream.
-func first(records *wire.Reader, up wire.Encoding) (*wire.Subscribe, error) {
-	record, err := records.Next()
-	if err == io.EOF {
-		return nil, errNoRecord
-	}
+// next reads a record, once there is room for it. Whoever has handed on what it
+// says calls give.
+func (h *agentStreams) next(ctx context.Context, records *wire.Reader, readUntil func(time.Time)) (record []byte, give func(), err error) {
+	n, err := records.Size()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	give, err = h.room.take(ctx, n, h.SubscribeTimeout)
+	if err != nil {
+		return nil, nil, err
+	}
+	if n > smallRecord {
+		readUntil(time.Now().Add(h.SubscribeTimeout)) // others wait for the room
+	}
+	if record, err = records.Next(); err != nil {
+		give()
+		return nil, nil, err
+	}
+	return record, give, nil
+}
+
+// first decodes the first record of a stream.
+func first(up wire.Encoding, record []byte) (*wire.Subscribe, error) {
 	call, err := wire.DecodeCall(up, record)
 	if err != nil {
 		return nil, err
@@ -239,43 +282,54 @@ func (h *agentStreams) find(id string) *agentStream {
 }
 
 // call serves the calls of an agent that does not send them up its stream.
-func (h *agentStreams) call(w http.ResponseWriter, r *http.Request, up wire.Encoding, id string) {
+func (h *agentStreams) call(w http.ResponseWriter, r *http.Request, control *http.ResponseController, up wire.Encoding, id string) {
 	s := h.find(id)
 	if s == nil {
 		answer(w, http.StatusBadRequest, streamIDHeader+": no stream has this ID: subscribe again")
 		return
 	}
+	if !s.calling.TryLock() {
+		refuse(w, errCalling)
+		return
+	}
+	defer s.calling.Unlock()
 	records := wire.NewReader(r.Body, h.MaxRecord)
+	readUntil := func(t time.Time) { control.SetReadDeadline(t) }
 	for n := 0; ; n++ {
-		record, err := records.Next()
+		record, give, err := h.next(r.Context(), records, readUntil)
 		switch {
 		case err == io.EOF && n > 0:
 			w.Header().Del("Connection") // nothing is left, so there may be more on it
 			w.WriteHeader(http.StatusAccepted)
 			return
-		case err == io.EOF:
-			refuseRecord(w, errNoRecord)
-			return
 		case err != nil:
 			refuseRecord(w, err)
 			return
 		}
-		if err := s.receive(up, record); err != nil {
+		if err := s.receive(up, record, give); err != nil {
 			refuse(w, err)
 			return
 		}
 	}
 }
 
-var errNoRecord = &wire.FieldError{Field: "record", Reason: "is missing"}
+var (
+	errNoRecord = &wire.FieldError{Field: "record", Reason: "is missing"}
+	errTooSlow  = errors.New("the record took too long to come")
+	errCalling  = errors.New(streamIDHeader + ": another request sends calls of this stream")
+)
 
 // refuseRecord answers with why a record could not be read.
 func refuseRecord(w http.ResponseWriter, err error) {
 	switch {
+	case err == io.EOF:
+		answer(w, http.StatusBadRequest, errNoRecord.Error())
+	case err == errNoRoom:
+		refuse(w, err)
 	case errors.Is(err, wire.ErrTooLong):
 		answer(w, http.StatusRequestEntityTooLarge, err.Error())
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		answer(w, http.StatusRequestTimeout, "the record took too long to come")
+		answer(w, http.StatusRequestTimeout, errTooSlow.Error())
 	default:
 		answer(w, http.StatusBadRequest, err.Error())
 	}
@@ -313,13 +367,18 @@ type agentStream struct {
 	control  *http.ResponseController
 	encoding wire.Encoding
 	timeout  time.Duration // of a write
-	done     chan struct{} // closed when nothing more will be written
+	log      *slog.Logger
+	address  string
+	agent    registry.AgentID // as far as it is known; the writer's
+	done     context.Context  // ends when nothing more will be written
+	stop     context.CancelFunc
 
+	calling   sync.Mutex // held by a request that sends calls of the stream
 	receiving sync.Mutex // held during Receive, which is for one call at a time
 	closed    bool       // no Receive any more; guarded by receiving
 
-	mu      sync.Mutex     // guards what follows
-	writing bool           // somebody writes, or start will; only under it is done closed
+	mu      sync.Mutex     // guards what follows, and when reading ends
+	writing bool           // somebody writes, or start will; only under it does done end
 	woken   bool           // since the writer last looked
 	over    bool           // no writer is started any more
 	last    wire.Event     // what ends the stream when all events before it are sent
@@ -358,7 +417,8 @@ func (s *agentStream) write() {
 			return
 		}
 		s.control.SetWriteDeadline(time.Now().Add(s.timeout))
-		if out.Event(s.encoding, event) != nil || s.control.Flush() != nil {
+		event, err := s.say(out, event)
+		if err != nil || s.control.Flush() != nil {
 			s.finish(time.Now())
 			return
 		}
@@ -368,6 +428,23 @@ func (s *agentStream) write() {
 			return
 		}
 	}
+}
+
+// say writes an event, and returns it. In the place of one that has no encoding
+// it says so, which ends the stream.
+func (s *agentStream) say(out *wire.Writer, event wire.Event) (said wire.Event, err error) {
+	if subscribed, ok := event.(*wire.Subscribed); ok {
+		s.agent = subscribed.AgentID
+	}
+	err = out.Event(s.encoding, event)
+	var field *wire.FieldError
+	if !errors.As(err, &field) {
+		return event, err
+	}
+	s.log.Error("an event of the master cannot be said, so the agent is cut off",
+		"agent", string(s.agent), "address", s.address, "event", fmt.Sprintf("%T", event), "err", err)
+	event = &wire.Error{Message: "an event of the master cannot be said: " + err.Error()}
+	return event, out.Event(s.encoding, event)
 }
 
 // take finds the next event. If there is none the writer is done.
@@ -401,8 +478,19 @@ func (s *agentStream) take() (wire.Event, bool) {
 // finish is the writer's end: it stays s.writing, so that there is no other, and
 // tells the handler, which may be reading.
 func (s *agentStream) finish(readUntil time.Time) {
-	close(s.done)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stop()
 	s.control.SetReadDeadline(readUntil)
+}
+
+// readUntil says how long reading may take, unless the writer has.
+func (s *agentStream) readUntil(t time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done.Err() == nil {
+		s.control.SetReadDeadline(t)
+	}
 }
 
 // end lets the stream end with an event.
@@ -415,24 +503,32 @@ func (s *agentStream) end(with wire.Event) {
 
 // receiveAll hands on what comes up, until nothing does any more, which is nil,
 // or until something is of no use.
-func (s *agentStream) receiveAll(records *wire.Reader, up wire.Encoding) error {
+func (h *agentStreams) receiveAll(s *agentStream, records *wire.Reader, up wire.Encoding) error {
 	for {
-		record, err := records.Next()
+		record, give, err := h.next(s.done, records, s.readUntil)
 		switch {
-		case isClosed(s.done) && err == nil:
+		case s.done.Err() != nil && err == nil:
+			give()
 			continue // nobody listens; see linger
-		case isClosed(s.done), err == io.EOF:
+		case s.done.Err() != nil, err == io.EOF:
 			return nil
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return errTooSlow
 		case err != nil:
 			return err
 		}
-		if err := s.receive(up, record); err != nil {
+		if len(record) > smallRecord {
+			s.readUntil(time.Time{})
+		}
+		if err := s.receive(up, record, give); err != nil {
 			return err
 		}
 	}
 }
 
-func (s *agentStream) receive(up wire.Encoding, record []byte) error {
+// receive hands on what a record says, and gives back the room for it.
+func (s *agentStream) receive(up wire.Encoding, record []byte, give func()) error {
+	defer give()
 	call, err := wire.DecodeCall(up, record)
 	if err != nil {
 		return err
@@ -454,7 +550,7 @@ func (s *agentStream) wait(ctx context.Context) {
 	ended := s.Ended()
 	for {
 		select {
-		case <-s.done:
+		case <-s.done.Done():
 			return
 		case <-ctx.Done():
 			return
@@ -470,7 +566,7 @@ func (s *agentStream) close() {
 	s.mu.Lock()
 	s.over = true
 	s.mu.Unlock()
-	if !isClosed(s.done) {
+	if s.done.Err() == nil {
 		s.control.SetWriteDeadline(time.Now()) // the agent is gone: do not wait for it
 	}
 	s.writers.Wait()

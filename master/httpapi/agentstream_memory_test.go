@@ -51,7 +51,7 @@ func idleBytes(t *testing.T, n int, h http.Handler) int {
 	for i := range conns {
 		conns[i] = l.dial(t)
 		defer conns[i].Close()
-		record := fmt.Appendf(nil, `{"type":"SUBSCRIBE","sequence":1,"subscribe":{"agent_info":{"hostname":"%0*d"},"version":"1"}}`, 4000, i)
+		record := fmt.Appendf(nil, `{"type":"SUBSCRIBE","sequence":1,"subscribe":{"agent_info":{"hostname":"h"},"version":"%0*d"}}`, 4000, i)
 		fmt.Fprintf(conns[i], "POST /api/v1/agent HTTP/1.1\r\nHost: m\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
 		go fmt.Fprintf(conns[i], "%x\r\n%d\n%s\r\n", len(fmt.Sprint(len(record)))+1+len(record), len(record), record)
 		response, err := http.ReadResponse(bufio.NewReaderSize(conns[i], 16), nil)

@@ -30,10 +30,12 @@ const subscribe = `{"type":"SUBSCRIBE","sequence":1,"subscribe":{"agent_info":{"
 // fake is a master with one subscription, which is told what to say.
 type fake struct {
 	refuse error
+	hold   chan struct{} // if there is one, Subscribe waits for a token
 
 	mu       sync.Mutex
 	wake     func()
 	call     *wire.Subscribe
+	calls    int // of Subscribe
 	address  string
 	events   []wire.Event
 	received []wire.Call
@@ -51,9 +53,20 @@ func (f *fake) Subscribe(_ context.Context, call *wire.Subscribe, address string
 	}
 	f.mu.Lock()
 	f.call, f.address, f.wake = call, address, wake
+	f.calls++
 	f.mu.Unlock()
+	if f.hold != nil {
+		<-f.hold
+	}
 	f.say(&wire.Subscribed{AgentID: "a1", MasterID: "m", Heartbeat: time.Second, MissesAllowed: 5})
 	return f, nil
+}
+
+// asked is how many agents have asked.
+func (f *fake) asked() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls
 }
 
 func (f *fake) say(events ...wire.Event) {
