@@ -6,17 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/eaba02dc/registrar/agent/wire"
 	"github.com/eaba02dc/registrar/registry"
 )
 
-// maxItem is the most bytes of a task, an executor or a framework. Masters take
-// 4 MiB in an UPDATE, of which an agent fills half at most.
+// maxItem is the most bytes of a task, an executor, a framework or all resources,
+// and that many have to be in an UPDATE for it to be full. So it has 2 MiB at
+// most, of the 4 MiB that masters take.
 const maxItem = 1 << 20
 
 // Agent is a member of a cluster, or about to be one. Its methods may be called
@@ -36,6 +40,8 @@ type Agent struct {
 	tasks      table[wire.TaskRef, wire.Task]
 	executors  table[wire.ExecutorRef, wire.ExecutorInfo]
 	resized    bool // resources are unsaid
+	width      int  // bytes that resources take in a record
+	ended      bool // Run has returned, and was not called again
 	leaving    bool
 	version    uint64 // of all the above: grows with each change
 	acked      uint64 // the version that the master has acknowledged
@@ -44,10 +50,10 @@ type Agent struct {
 	refusals   int      // of incarnations
 }
 
-// waiter waits until a version is acknowledged.
+// waiter waits until a version is acknowledged, which is nil, or nobody will.
 type waiter struct {
 	version uint64
-	done    chan struct{}
+	done    chan error // has room for it
 }
 
 // New returns an agent that [Agent.Run] connects. It reads the state file, or
@@ -82,7 +88,7 @@ func (a *Agent) ID() registry.AgentID {
 // SetTask adds a task or changes it. It returns a [*wire.FieldError] for one that
 // cannot be said. A task whose state is terminal stays until it is removed.
 func (a *Agent) SetTask(task wire.Task) error {
-	size, err := measure(&wire.Update{Tasks: []wire.Task{task}})
+	size, err := a.measure(&wire.Update{Tasks: []wire.Task{task}})
 	if err != nil {
 		return err
 	}
@@ -101,7 +107,7 @@ func (a *Agent) RemoveTask(task wire.TaskRef) {
 
 // SetExecutor adds an executor or changes it, with the errors of [Agent.SetTask].
 func (a *Agent) SetExecutor(executor wire.ExecutorInfo) error {
-	size, err := measure(&wire.Update{Executors: []wire.ExecutorInfo{executor}})
+	size, err := a.measure(&wire.Update{Executors: []wire.ExecutorInfo{executor}})
 	if err != nil {
 		return err
 	}
@@ -121,7 +127,7 @@ func (a *Agent) RemoveExecutor(executor wire.ExecutorRef) {
 // SetFramework says whose tasks and executors the agent has, before it has them,
 // with the errors of [Agent.SetTask].
 func (a *Agent) SetFramework(framework wire.FrameworkInfo) error {
-	size, err := measure(&wire.Update{Frameworks: []wire.FrameworkInfo{framework}})
+	size, err := a.measure(&wire.Update{Frameworks: []wire.FrameworkInfo{framework}})
 	if err != nil {
 		return err
 	}
@@ -143,19 +149,20 @@ func (a *Agent) SetResources(resources []registry.Resource) error {
 	if resources == nil {
 		resources = []registry.Resource{} // none, which is not as before
 	}
-	if _, err := measure(&wire.Update{Resources: resources}); err != nil {
+	size, err := a.measure(&wire.Update{Resources: resources})
+	if err != nil {
 		return err
 	}
 	a.change(func() bool {
-		a.resources, a.resized = resources, true
+		a.resources, a.resized, a.width = resources, true, size
 		return true
 	})
 	return nil
 }
 
 // measure finds the bytes of an update of one thing, and what is wrong with it.
-func measure(u *wire.Update) (int, error) {
-	record, err := wire.AppendCall(nil, wire.JSON, u) // the longer of the encodings
+func (a *Agent) measure(u *wire.Update) (int, error) {
+	record, err := wire.AppendCall(nil, a.o.encoding(), u)
 	if err != nil {
 		return 0, err
 	}
@@ -189,34 +196,71 @@ func (a *Agent) change(do func() bool) {
 }
 
 // Synced waits until the master has acknowledged all that was set before: then
-// everybody can see it. It returns the error of the context if that ends first.
+// everybody can see it. It returns the error of the context if that ends first,
+// and [ErrEnded] if Run returns first or has returned. Before Run it waits.
 func (a *Agent) Synced(ctx context.Context) error {
-	a.mu.Lock()
-	if a.acked >= a.version {
-		a.mu.Unlock()
-		return nil
+	done, err := a.await()
+	if done == nil {
+		return err
 	}
-	w := waiter{a.version, make(chan struct{})}
-	a.waiting = append(a.waiting, w)
-	a.mu.Unlock()
 	select {
-	case <-w.done:
-		return nil
+	case err := <-done:
+		return err
 	case <-ctx.Done():
+		a.forgo(done)
 		return ctx.Err()
 	}
+}
+
+// await adds a waiter for all that is set, unless there is nothing to wait for.
+func (a *Agent) await() (done chan error, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.acked >= a.version:
+		return nil, nil
+	case a.ended:
+		return nil, ErrEnded
+	}
+	done = make(chan error, 1)
+	a.waiting = append(a.waiting, waiter{a.version, done})
+	return done, nil
+}
+
+// forgo removes a waiter.
+func (a *Agent) forgo(done chan error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.waiting = slices.DeleteFunc(a.waiting, func(w waiter) bool { return w.done == done })
+}
+
+// end notes whether Run has returned, after which there is nothing to wait for.
+func (a *Agent) end(ended bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ended = ended; !ended {
+		return
+	}
+	for _, w := range a.waiting {
+		w.done <- ErrEnded
+	}
+	a.waiting = nil
 }
 
 // Run keeps the agent connected until the context ends, whose error it returns;
 // until the master orders a shutdown, which is a [*ShutdownError]; or until the
 // agent has left, which is nil.
 func (a *Agent) Run(ctx context.Context) error {
+	a.end(false)
+	defer a.end(true)
 	pauses := backoff{first: a.o.Backoff, most: a.o.MaxBackoff}
+	wait := pauses.next()
 	for turn := 0; ; turn++ {
-		if err := pause(ctx, pauses.next()); err != nil {
+		if err := pause(ctx, wait); err != nil {
 			return err
 		}
-		member, err := a.connect(ctx, a.masters[turn%len(a.masters)])
+		master := a.masters[turn%len(a.masters)]
+		member, err := a.connect(ctx, master)
 		var down *ShutdownError
 		switch {
 		case errors.Is(err, errLeft):
@@ -231,18 +275,23 @@ func (a *Agent) Run(ctx context.Context) error {
 		default:
 			pauses.failures++
 		}
-		a.complain(err)
+		wait = pauses.next()
 		var refused *RefusedError
 		if errors.As(err, &refused) {
-			if err := pause(ctx, min(refused.retryAfter, a.o.MaxBackoff)); err != nil {
-				return err
-			}
+			wait += min(refused.retryAfter, a.o.MaxBackoff)
 		}
+		a.complain(ctx, master, member, err, wait)
 	}
 }
 
-// complain hands on an error, if somebody wants to hear it.
-func (a *Agent) complain(err error) {
+// complain tells why a connection ended, and when the next is tried. That the
+// agent was cut off is worth a line; that it still is, is for who looks closer.
+func (a *Agent) complain(ctx context.Context, master *url.URL, member bool, err error, wait time.Duration) {
+	level, message := slog.LevelDebug, "the agent could not subscribe"
+	if member {
+		level, message = slog.LevelInfo, "the agent was cut off from its master"
+	}
+	a.o.Logger.Log(ctx, level, message, "agent", string(a.ID()), "master", master.Redacted(), "err", err, "again_in", wait)
 	if a.o.Error != nil {
 		a.o.Error(err)
 	}
@@ -298,6 +347,7 @@ func (a *Agent) update() *wire.Update {
 	u, room := &wire.Update{}, maxItem
 	if a.resized {
 		u.Resources, a.resized = a.resources, false
+		room -= a.width
 	}
 	u.Frameworks, _ = a.frameworks.take(&room)
 	u.Executors, u.RemovedExecutors = a.executors.take(&room)
@@ -316,7 +366,7 @@ func (a *Agent) acknowledged(version uint64) {
 	waiting := a.waiting[:0]
 	for _, w := range a.waiting {
 		if w.version <= a.acked {
-			close(w.done)
+			w.done <- nil
 		} else {
 			waiting = append(waiting, w)
 		}

@@ -1,12 +1,17 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/eaba02dc/registrar/registry"
 )
+
+// ErrEnded is the error of [Agent.Synced] when [Agent.Run] has returned, after
+// which nobody says what was set.
+var ErrEnded = errors.New("the agent has ended: the master did not acknowledge all that was set")
 
 // RefusedError is the answer of a master that did not let the agent subscribe.
 // The agent tries again, for what is wrong may be mended at either end.

@@ -7,6 +7,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -58,8 +59,8 @@ func (f *fake) streams(address string, hold func(*stream)) (stop func()) {
 }
 
 func (f *fake) dial(_ context.Context, _, address string) (net.Conn, error) {
-	f.dialled = append(f.dialled, time.Now())
 	f.mu.Lock()
+	f.dialled = append(f.dialled, time.Now())
 	conns, ok := f.ls[address]
 	ok = ok && !f.down
 	f.mu.Unlock()
@@ -69,6 +70,13 @@ func (f *fake) dial(_ context.Context, _, address string) (net.Conn, error) {
 	here, there := net.Pipe()
 	conns <- there
 	return here, nil
+}
+
+// attempts are the times at which agents connected.
+func (f *fake) attempts() []time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.dialled)
 }
 
 func (f *fake) refuse(down bool) {

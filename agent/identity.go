@@ -75,6 +75,12 @@ func readIdentity(path string) (identity, error) {
 	if id.Version < 1 || id.Incarnation == "" {
 		return id, fmt.Errorf("agent: state file %s is damaged: it has no version or incarnation: restore it, or remove it to join as a new agent", path)
 	}
+	if id.AgentID == "" {
+		return id, nil
+	}
+	if err := id.AgentID.Validate(); err != nil {
+		return id, fmt.Errorf("agent: state file %s is damaged: agent_id: %w: restore it, or remove it to join as a new agent", path, err)
+	}
 	return id, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"time"
@@ -76,6 +77,10 @@ type Options struct {
 	// Error is called with what went wrong, before the agent tries again: a
 	// [*RefusedError], a [*MasterError], or an error of the connection.
 	Error func(error)
+	// Logger receives what an operator should know: at Info, that the agent was cut
+	// off, why, and when it tries again; at Debug, each further attempt that failed.
+	// Nil means [slog.Default].
+	Logger *slog.Logger
 }
 
 func (o Options) withDefaults() Options {
@@ -86,6 +91,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.AnswerTimeout = cmp.Or(o.AnswerTimeout, time.Minute)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 10*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Dial == nil {
 		o.Dial = new(net.Dialer).DialContext
 	}

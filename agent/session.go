@@ -2,11 +2,13 @@ package agent
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -19,9 +21,10 @@ import (
 )
 
 const (
-	maxEvent     = 1 << 20 // bytes of a record down
-	maxRedirects = 5       // one after another
-	lineBuffer   = 512     // bytes; events are small, and there are many agents in a benchmark
+	maxHead      = 64 << 10 // bytes before the records down
+	maxEvent     = 1 << 20  // bytes of a record down
+	maxRedirects = 5        // one after another
+	lineBuffer   = 512      // bytes; events are small, and there are many agents in a benchmark
 )
 
 // errLeft ends the stream of an agent that has unregistered.
@@ -61,6 +64,7 @@ type session struct {
 	left     bool // UNREGISTER is on its way, or gone
 	sequence uint64
 	sent     []said
+	unsaid   error       // why a call could not be said, which ended the connection
 	pulse    *time.Timer // sets beat when nothing else was sent
 	interval time.Duration
 
@@ -86,9 +90,9 @@ func (a *Agent) converse(ctx context.Context, master *url.URL) (member bool, err
 	s.begin(a.head(master))
 
 	conn.SetReadDeadline(time.Now().Add(a.o.AnswerTimeout))
-	answer, err := http.ReadResponse(bufio.NewReaderSize(conn, lineBuffer), nil)
+	answer, err := s.answer()
 	if err != nil {
-		return false, fmt.Errorf("subscribe at %s: %w", master.Redacted(), err)
+		return false, fmt.Errorf("subscribe at %s: %w", master.Redacted(), cmp.Or(s.broken(), err))
 	}
 	encoding, err := check(answer, master)
 	if err != nil {
@@ -96,10 +100,26 @@ func (a *Agent) converse(ctx context.Context, master *url.URL) (member bool, err
 		return false, err
 	}
 	err = s.listen(answer.Body, encoding)
-	if s.member {
-		return true, err
+	return s.member, cmp.Or(s.broken(), err)
+}
+
+// answer reads the head of the master's, after which the body may be as long as
+// it likes.
+func (s *session) answer() (*http.Response, error) {
+	head := &io.LimitedReader{R: s.conn, N: maxHead}
+	answer, err := http.ReadResponse(bufio.NewReaderSize(head, lineBuffer), nil)
+	if err != nil && head.N == 0 {
+		return nil, fmt.Errorf("the head of the answer has more than %d bytes", maxHead)
 	}
-	return false, err
+	var network net.Error
+	if err != nil && !errors.As(err, &network) {
+		return nil, errors.New(wire.Shorten(err.Error())) // it quotes what came
+	}
+	if err != nil {
+		return nil, err
+	}
+	head.N = math.MaxInt64
+	return answer, nil
 }
 
 // refused goes on to the next incarnation that the agent may take the place of,
@@ -134,7 +154,8 @@ func check(answer *http.Response, master *url.URL) (wire.Encoding, error) {
 	case http.StatusOK:
 		encoding, ok := wire.ParseContentType(answer.Header.Get("Content-Type"))
 		if !ok {
-			return 0, fmt.Errorf("subscribe at %s: the answer is %q, which is no stream of records", master.Redacted(), answer.Header.Get("Content-Type"))
+			typ := wire.Shorten(answer.Header.Get("Content-Type"))
+			return 0, fmt.Errorf("subscribe at %s: the answer is %q, which is no stream of records", master.Redacted(), typ)
 		}
 		return encoding, nil
 	case http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -154,9 +175,10 @@ func check(answer *http.Response, master *url.URL) (wire.Encoding, error) {
 // out of TLS, for credentials go with the request.
 func follow(master *url.URL, location string) error {
 	to, err := master.Parse(location)
+	location = wire.Shorten(location)
 	switch {
 	case err != nil:
-		return fmt.Errorf("subscribe at %s: redirect: %w", master.Redacted(), err)
+		return fmt.Errorf("subscribe at %s: redirect to %q, which is no URL", master.Redacted(), location)
 	case location == "", to.Host == "", to.Scheme != "http" && to.Scheme != "https":
 		return fmt.Errorf("subscribe at %s: redirect to %q, which is no master", master.Redacted(), location)
 	case master.Scheme == "https" && to.Scheme != "https":
@@ -174,10 +196,9 @@ func (s *session) begin(head []byte) {
 	s.a.session = s
 	s.writing = true
 	s.writers.Go(func() {
-		if !s.put(head) {
-			return
+		if s.put(head) == nil {
+			s.write()
 		}
-		s.write()
 	})
 }
 
@@ -205,41 +226,52 @@ func (s *session) wake() {
 
 func (s *session) write() {
 	encoding := s.a.o.encoding()
-	for {
-		call := s.next()
-		if call == nil {
-			return
+	out := wire.NewWriter(chunks{s})
+	for call := s.next(); call != nil; call = s.next() {
+		err := out.Call(encoding, call)
+		var field *wire.FieldError
+		if errors.As(err, &field) {
+			s.fail(fmt.Errorf("what the agent has to say has no encoding: %w", err))
 		}
-		record, err := wire.AppendCall(nil, encoding, call)
 		if err != nil {
-			panic("agent: what was measured cannot be said: " + err.Error())
-		}
-		if !s.put(chunk(record)) {
 			return
 		}
 	}
 }
 
+// fail ends the connection because of the agent itself.
+func (s *session) fail(err error) {
+	s.a.mu.Lock()
+	s.unsaid = err
+	s.a.mu.Unlock()
+	s.conn.Close()
+}
+
+// broken is why the agent ended the connection, or nil.
+func (s *session) broken() error {
+	s.a.mu.Lock()
+	defer s.a.mu.Unlock()
+	return s.unsaid
+}
+
 // put writes, or ends the connection, which the reader notices.
-func (s *session) put(b []byte) bool {
+func (s *session) put(b []byte) error {
 	s.conn.SetWriteDeadline(time.Now().Add(s.a.o.WriteTimeout))
 	_, err := s.conn.Write(b)
 	if err != nil {
 		s.conn.Close()
 	}
-	return err == nil
+	return err
 }
 
-// chunk is a record, with the line before it, as HTTP sends a part of a body.
-func chunk(record []byte) []byte {
-	var line [21]byte
-	length := append(strconv.AppendInt(line[:0], int64(len(record)), 10), '\n')
-	b := make([]byte, 0, len(record)+2*len(line))
-	b = strconv.AppendInt(b, int64(len(length)+len(record)), 16)
-	b = append(b, "\r\n"...)
-	b = append(b, length...)
-	b = append(b, record...)
-	return append(b, "\r\n"...)
+// chunks puts what is written as HTTP sends parts of a body.
+type chunks struct{ s *session }
+
+func (c chunks) Write(b []byte) (int, error) {
+	chunk := make([]byte, 0, len(b)+20) // for a length of 16 digits and two ends of lines
+	chunk = append(strconv.AppendInt(chunk, int64(len(b)), 16), "\r\n"...)
+	chunk = append(append(chunk, b...), "\r\n"...)
+	return len(b), c.s.put(chunk)
 }
 
 // next finds what is to be said. If there is nothing the writer is done: nil.
@@ -312,12 +344,21 @@ func (s *session) listen(body io.Reader, encoding wire.Encoding) error {
 			return fmt.Errorf("record of the master: %w", err)
 		}
 		if subscribed, ok := event.(*wire.Subscribed); ok {
-			patience = subscribed.Heartbeat * time.Duration(max(subscribed.MissesAllowed, 1))
+			patience = patienceFor(subscribed)
 		}
 		if err := s.hear(event); err != nil {
 			return err
 		}
 	}
+}
+
+// patienceFor is how long the master may be silent.
+func patienceFor(s *wire.Subscribed) time.Duration {
+	misses := time.Duration(s.MissesAllowed)
+	if misses > math.MaxInt64/s.Heartbeat {
+		return math.MaxInt64
+	}
+	return misses * s.Heartbeat
 }
 
 // hear does what one event asks for; an error ends the stream. A type of a newer
@@ -356,15 +397,16 @@ func (s *session) hear(event wire.Event) error {
 // subscribed lets updates and heartbeats begin, once the agent knows who it is
 // after a restart too.
 func (s *session) subscribed(event *wire.Subscribed) error {
+	if s.member {
+		return errors.New("record of the master: SUBSCRIBED came twice")
+	}
 	if err := s.a.admitted(event.AgentID); err != nil {
 		return err
 	}
 	s.a.mu.Lock()
 	defer s.a.mu.Unlock()
 	s.member, s.interval = true, event.Heartbeat
-	if s.pulse == nil {
-		s.pulse = time.AfterFunc(s.interval, s.due)
-	}
+	s.pulse = time.AfterFunc(s.interval, s.due)
 	s.wake()
 	return nil
 }

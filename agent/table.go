@@ -78,4 +78,4 @@ func (t *table[K, V]) take(room *int) (changed []V, removed []K) {
 	return changed, removed
 }
 
-const removedSize = 600 // of two IDs of 255 bytes, and their names
+const removedSize = 1100 // of two IDs of 255 bytes, each a quote that JSON escapes, and their names
