@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -163,6 +164,7 @@ func (f *fake) agent(change func(*agent.Options)) *agent.Agent {
 		Version: "1",
 		Dial:    f.dial,
 		Error:   func(err error) { f.t.Log(err) },
+		Logger:  slog.New(slog.DiscardHandler),
 	}
 	if change != nil {
 		change(&o)

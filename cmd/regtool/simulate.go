@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/url"
 	"sync"
@@ -177,7 +178,8 @@ func (s *simulation) agent(i int, joined func()) (*agent.Agent, error) {
 				joined()
 			}
 		},
-		Error: func(err error) { s.broken.Add(1) },
+		Error:  func(err error) { s.broken.Add(1) },
+		Logger: slog.New(slog.DiscardHandler), // they are cut off on purpose
 	})
 	if err != nil {
 		return nil, err

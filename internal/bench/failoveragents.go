@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os/exec"
 	"sync"
@@ -120,6 +121,7 @@ func (c *crowd) agent(i int) (*agent.Agent, error) {
 		Masters: []string{"http://behind-the-door"}, Info: c.fleet.agent(i), Version: "1.0.0", BootID: "boot-1",
 		Backoff: -1, Msgpack: c.msgpack, Dial: c.door.dial,
 		Subscribed: func(*wire.Subscribed) { c.inside <- struct{}{} },
+		Logger:     slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -151,7 +152,7 @@ func taskOf(agent, n int) string { return fmt.Sprintf("task-%d-%d", agent, n) }
 // writeAll is one agent: it changes its tasks in turn, each change acknowledged
 // before the next, and then reads.
 func (b *readback) writeAll(ctx context.Context, i int) {
-	a, err := agent.New(agent.Options{Masters: []string{b.url}, Version: "1.0.0", BootID: "boot-1", Backoff: -1,
+	a, err := agent.New(agent.Options{Masters: []string{b.url}, Version: "1.0.0", BootID: "boot-1", Backoff: -1, Logger: slog.New(slog.DiscardHandler),
 		Info: registry.Agent{Hostname: fmt.Sprintf("host-%d", i), Port: 5051}})
 	if err != nil {
 		b.t.Error(err)
