@@ -58,7 +58,7 @@ type AgentStreamOptions struct {
 	MaxStreams int
 	// MaxDecoding is the most bytes of records above 64 kB that are received and
 	// decoded at once, over all streams; 0 means 64 MiB. A record has its bytes
-	// until the master has taken the call, and may be some 15 times as much memory
+	// until the master has taken the call, and may be some 20 times as much memory
 	// meanwhile. Others wait for as long as SubscribeTimeout, and are then told to
 	// come again later.
 	MaxDecoding int
