@@ -220,21 +220,21 @@ var grace = func() codec[*time.Duration] {
 	}
 }()
 
-// longest is the most that an interval can be: so it is exact to the nanosecond
-// as a float of seconds.
-const longest = 24 * time.Hour
+// MaxHeartbeat is the most that an interval can be: so it is exact to the
+// nanosecond as a float of seconds.
+const MaxHeartbeat = 24 * time.Hour
 
 var interval = scalar(func(r *reader) time.Duration {
 	f := r.float()
 	d := math.Round(f * 1e9)
-	if !(d >= 1 && d <= float64(longest)) {
-		r.fail(fmt.Sprintf("is %v, want more than 0 and at most %v", f, longest.Seconds()))
+	if !(d >= 1 && d <= float64(MaxHeartbeat)) {
+		r.fail(fmt.Sprintf("is %v, want more than 0 and at most %v", f, MaxHeartbeat.Seconds()))
 		return 0
 	}
 	return time.Duration(d)
 }, func(w *writer, d time.Duration) {
-	if d <= 0 || d > longest {
-		w.fail(fmt.Sprintf("is %v, want more than 0 and at most %v", d, longest))
+	if d <= 0 || d > MaxHeartbeat {
+		w.fail(fmt.Sprintf("is %v, want more than 0 and at most %v", d, MaxHeartbeat))
 	}
 	w.float(d.Seconds())
 })

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/eaba02dc/registrar/agent/wire"
 	"github.com/eaba02dc/registrar/master"
@@ -38,7 +39,7 @@ func TestFailedRegistryIsSaidOnceInOneLineWithWhatToDo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := master.Start(t.Context(), r, master.Options{Logger: slog.New(slog.DiscardHandler)})
+	m, err := master.Start(t.Context(), r, master.Options{PingTimeout: time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
