@@ -172,8 +172,9 @@ func (d *daemon) recover(ctx context.Context, info registry.Master) error {
 
 // answers is what there is to ask a master that has recovered.
 func (d *daemon) answers(cmd *cobra.Command) http.Handler {
+	info, _ := debug.ReadBuildInfo()
 	return httpapi.New(d.master, httpapi.Options{
-		Build: mesosBuild(), Flags: d.flags.values(cmd.Flags()), Cluster: d.flags.cluster, Logger: d.log, Ready: d.ready,
+		Build: mesosBuild(info), Flags: d.flags.values(cmd.Flags()), Cluster: d.flags.cluster, Logger: d.log, Ready: d.ready,
 		Agents: httpapi.AgentStream(d.master, httpapi.AgentStreamOptions{MaxStreams: d.flags.maxAgents, Logger: d.log}),
 	})
 }
@@ -189,17 +190,21 @@ func (d *daemon) server(h http.Handler) *http.Server {
 }
 
 // mesosBuild is what /version says: the Mesos whose answers these are, and the
-// source that this program was built of.
-func mesosBuild() httpapi.Build {
+// source that this program was built of. Info may be nil.
+func mesosBuild(info *debug.BuildInfo) httpapi.Build {
 	b := httpapi.Build{Version: mesosVersion}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			switch s.Key {
-			case "vcs.revision":
-				b.GitSHA = s.Value
-			case "vcs.time":
-				b.Time, _ = time.Parse(time.RFC3339, s.Value)
-			}
+	if info == nil {
+		return b
+	}
+	if v := info.Main.Version; !strings.ContainsAny(v, "-+(") { // what is not of a tag has one of these
+		b.GitTag = v
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.GitSHA = s.Value
+		case "vcs.time":
+			b.Time, _ = time.Parse(time.RFC3339, s.Value)
 		}
 	}
 	return b

@@ -9,12 +9,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/eaba02dc/registrar/agent/wire"
 	"github.com/eaba02dc/registrar/master"
+	"github.com/eaba02dc/registrar/master/httpapi"
 	"github.com/eaba02dc/registrar/registrar"
 	"github.com/eaba02dc/registrar/registrar/store"
 	"github.com/eaba02dc/registrar/registry"
@@ -112,4 +114,20 @@ func answered(t *testing.T, l net.Listener, path string) string {
 		t.Fatal(err)
 	}
 	return fmt.Sprintf("%d after %s: %s", answer.StatusCode, answer.Header.Get("Retry-After"), &body)
+}
+
+func TestMasterSaysOfWhichSourceItWasBuilt(t *testing.T) {
+	info := &debug.BuildInfo{Main: debug.Module{Version: "v0.1.0"}, Settings: []debug.BuildSetting{
+		{Key: "vcs.revision", Value: "c1b42f7"}, {Key: "vcs.time", Value: "2026-11-12T08:00:00Z"}}}
+	want := httpapi.Build{Version: "1.12.0", Time: time.Date(2026, 11, 12, 8, 0, 0, 0, time.UTC), GitSHA: "c1b42f7", GitTag: "v0.1.0"}
+	if got := mesosBuild(info); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	want.GitTag = ""
+	for _, untagged := range []string{"(devel)", "", "v0.1.1-0.20261112080000-c1b42f79d2d1", "v0.1.0+dirty"} {
+		info.Main.Version = untagged
+		if got := mesosBuild(info); got != want {
+			t.Errorf("of %q: got %+v, want %+v", untagged, got, want)
+		}
+	}
 }
