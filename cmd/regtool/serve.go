@@ -32,9 +32,9 @@ func newServeCommand() *cobra.Command {
 		Short: "Run a master: agents register with it, clients of Mesos read its state",
 		Long: `Serve runs the master of a cluster on the registry in --dir, which is made if it
 is not there. Agents register with POST /api/v1/agent and are remembered across
-any crash; /state and its kind answer as a Mesos master does. It answers 503 until
-it has recovered. It listens on the loopback address unless --ip says otherwise:
-whoever can reach it can read everything and register agents.
+any crash; /state and its kind answer as a Mesos master does. It answers 503
+until it has recovered. It listens on the loopback address unless --ip says
+otherwise: whoever can reach it can read everything and register agents.
 
 Every flag can also stand in the YAML file that --config names (port: 5051), or
 in the environment (REGTOOL_PORT=5051). A flag goes before the environment, that
@@ -97,6 +97,10 @@ func (d *daemon) run(cmd *cobra.Command) error {
 	go func() { served <- s.Serve(l) }()
 	if err := d.recover(cmd.Context(), d.flags.info(ip, uint16(l.Addr().(*net.TCPAddr).Port))); err != nil {
 		s.Close()
+		if errors.Is(err, context.Canceled) {
+			d.log.Info("told to stop before it had recovered")
+			return nil
+		}
 		return err
 	}
 	g.open(d.answers(cmd))
@@ -165,7 +169,8 @@ func (d *daemon) recover(ctx context.Context, info registry.Master) error {
 	mo := d.flags.options()
 	mo.MasterInfo, mo.Logger = info, d.log
 	if d.master, err = master.Start(ctx, d.registrar, mo); err != nil {
-		return errors.Join(err, d.registrar.Close())
+		d.registrar.Close() // says the same again, or nothing that matters now
+		return err
 	}
 	return nil
 }

@@ -100,6 +100,15 @@ func TestClientsAreToldToComeAgainWhileTheMasterRecovers(t *testing.T) {
 	}
 }
 
+func TestMasterThatIsToldToStopWhileItRecoversStopsInGoodOrder(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	code, stdout, stderr := call(t, ctx, "serve", "--dir", t.TempDir()+"/registry", "--port", "0", "--max-agents", "1")
+	if code != exitFine || stdout != "" || !strings.HasSuffix(stderr, "level=INFO msg=\"told to stop before it had recovered\"\n") {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
+
 // answered is a status, when to come again, and a body.
 func answered(t *testing.T, l net.Listener, path string) string {
 	t.Helper()

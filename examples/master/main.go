@@ -15,11 +15,12 @@ import (
 
 func main() {
 	ctx, agent := context.Background(), registry.Agent{ID: "a1", Hostname: "host-1"}
-	told := make(chan bool, 9) // more than it is told of here: telling must not wait
+	told := make(chan bool, 9)
 	r := must(registrar.Open(ctx, store.NewMemory(), registrar.Options{})) // wal.Open for one that outlives the process
 	defer r.Close()
 	m := must(master.Start(ctx, r, master.Options{}))
 	defer m.Close()
+	// Telling must not wait: here there is room for more than it is told.
 	s := must(m.Subscribe(ctx, &wire.Subscribe{Sequence: 1, Agent: agent}, "10.0.0.7:5051", func() { told <- true }))
 	task := wire.Task{FrameworkID: "f1", ID: "t1", Name: "web", State: wire.TaskRunning}
 	must(0, s.Receive(&wire.Update{Sequence: 2, Tasks: []wire.Task{task}}))

@@ -20,9 +20,9 @@ type fleet struct {
 // agent is what an agent says of itself; every call makes values of its own.
 func (f fleet) agent(i int) registry.Agent {
 	return registry.Agent{
-		Hostname:    fmt.Sprintf("agent-%d", i),
-		Port:        5051,
-		Resources:   []registry.Resource{scalarResource("cpus", 20), scalarResource("mem", 10240)},
+		Hostname:  fmt.Sprintf("agent-%d", i),
+		Port:      5051,
+		Resources: []registry.Resource{scalarResource("cpus", 20), scalarResource("mem", 10240)},
 	}
 }
 
