@@ -15,7 +15,7 @@ func TestMeasuredMastersTakeAllAgentsAndNothingFromTheEnvironment(t *testing.T) 
 			t.Errorf("%s: the master is started with %q", name, cmd)
 		}
 	}
-	for _, pair := range self(t.Context(), "version").Env {
+	for _, pair := range self(t.Context(), "version").Environ() {
 		if strings.HasPrefix(pair, "REGTOOL_") {
 			t.Errorf("a process that is measured is given %s", pair)
 		}
