@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/eaba02dc/registrar/agent/wire"
 	"github.com/eaba02dc/registrar/registry"
 )
 
@@ -20,7 +22,8 @@ type Options struct {
 
 	// PingTimeout is how often each side of a stream sends something; 0 means
 	// 15 s. An agent of which nothing came for MaxPingTimeouts of them, 0
-	// means 5, is taken for unreachable. It is noticed up to one later.
+	// means 5, is taken for unreachable. It is noticed up to one later. Agents are
+	// told both: at most [wire.MaxHeartbeat], and as many as fit a uint32.
 	PingTimeout     time.Duration
 	MaxPingTimeouts int
 	// AgentReregisterTimeout is how long an agent may be away after its stream
@@ -102,6 +105,15 @@ func (o *Options) validate() error {
 		if f.bad {
 			return fmt.Errorf("start the master: Options.%s is less than nothing", f.name)
 		}
+	}
+	if o.PingTimeout > wire.MaxHeartbeat {
+		return fmt.Errorf("start the master: Options.PingTimeout is %v, and agents can be told of %v at most", o.PingTimeout, wire.MaxHeartbeat)
+	}
+	if uint64(o.MaxPingTimeouts) > math.MaxUint32 {
+		return fmt.Errorf("start the master: Options.MaxPingTimeouts is %d, and agents can be told of %d at most", o.MaxPingTimeouts, uint32(math.MaxUint32))
+	}
+	if d := o.WithDefaults(); time.Duration(d.MaxPingTimeouts) > math.MaxInt64/d.PingTimeout {
+		return fmt.Errorf("start the master: Options.MaxPingTimeouts is %d, and so many of %v are more than %v", d.MaxPingTimeouts, d.PingTimeout, time.Duration(math.MaxInt64))
 	}
 	return nil
 }

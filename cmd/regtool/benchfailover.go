@@ -4,7 +4,9 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +19,8 @@ func newBenchFailoverCommand() *cobra.Command {
 		Short: "Measure how fast all agents come back to a master that was killed",
 		Long: `Failover registers agents with a master, each over a connection of its own,
 kills the master (SIGKILL), starts another on the same registry, and measures
-from when that is ready until the last agent's registration is acknowledged.
+from when that is ready until the last agent has been told SUBSCRIBED: everybody
+can see it and its tasks then.
 Agents report all their tasks; those that have not changed cost no write to the
 registry, but for the one that every recovery makes.
 
@@ -51,7 +54,7 @@ Every agent takes an open file here and one in the master.`,
 				return err
 			}
 		}
-		b.Master, b.Floor = benchMaster, benchFloor
+		b.Master, b.Floor = benchMaster(slices.Max(b.Agents)), benchFloor
 		bar := newProgress(cmd.ErrOrStderr(), "measuring, phase", int64(b.Phases()))
 		defer bar.Done()
 		b.Progress = func() { bar.Add(1) }
@@ -68,14 +71,18 @@ Every agent takes an open file here and one in the master.`,
 	return cmd
 }
 
-func benchMaster(ctx context.Context, dir string, port int) *exec.Cmd {
-	return self(ctx, "serve", "--dir", dir, "--port", strconv.Itoa(port), "--log-level", "error")
+// benchMaster is a master to which so many agents can connect.
+func benchMaster(agents int) func(ctx context.Context, dir string, port int) *exec.Cmd {
+	return func(ctx context.Context, dir string, port int) *exec.Cmd {
+		return self(ctx, "serve", "--dir", dir, "--port", strconv.Itoa(port), "--max-agents", strconv.Itoa(agents), "--log-level", "error")
+	}
 }
 
 func benchFloor(ctx context.Context) *exec.Cmd { return self(ctx, "bench", "failover-floor") }
 
-// self is this program again, called with args. The name in Args[0] stays what
-// it was: tests know the tool by that.
+// self is this program again, called with args: no variable of the environment
+// adds to these. The name in Args[0] stays what it was: tests know the tool by
+// that.
 func self(ctx context.Context, args ...string) *exec.Cmd {
 	path, err := os.Executable()
 	if err != nil {
@@ -83,6 +90,7 @@ func self(ctx context.Context, args ...string) *exec.Cmd {
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Args[0] = os.Args[0]
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, envPrefix) })
 	return cmd
 }
 

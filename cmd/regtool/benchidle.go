@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os/exec"
+	"slices"
 	"strconv"
 	"time"
 
@@ -43,7 +44,7 @@ process of its own.`,
 				return err
 			}
 		}
-		b.Master, b.Bare = benchIdleMaster, benchFloor
+		b.Master, b.Bare = benchIdleMaster(slices.Max(b.Agents)), benchFloor
 		bar := newProgress(cmd.ErrOrStderr(), "measuring, phase", int64(b.Phases()))
 		defer bar.Done()
 		b.Progress = func() { bar.Add(1) }
@@ -60,8 +61,11 @@ process of its own.`,
 	return cmd
 }
 
-func benchIdleMaster(ctx context.Context, dir string, port int) *exec.Cmd {
-	return self(ctx, "bench", "idle-master", "--dir", dir, "--port", strconv.Itoa(port))
+// benchIdleMaster is a master to which so many agents can connect, with a meter.
+func benchIdleMaster(agents int) func(ctx context.Context, dir string, port int) *exec.Cmd {
+	return func(ctx context.Context, dir string, port int) *exec.Cmd {
+		return self(ctx, "bench", "idle-master", "--dir", dir, "--port", strconv.Itoa(port), "--max-agents", strconv.Itoa(agents))
+	}
 }
 
 // newBenchIdleMasterCommand is serve, which says what it has in use when asked.

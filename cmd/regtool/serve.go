@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -31,9 +32,9 @@ func newServeCommand() *cobra.Command {
 		Short: "Run a master: agents register with it, clients of Mesos read its state",
 		Long: `Serve runs the master of a cluster on the registry in --dir, which is made if it
 is not there. Agents register with POST /api/v1/agent and are remembered across
-any crash; /state and its kind answer as a Mesos master does. It listens once it
-has recovered, on the loopback address unless --ip says otherwise: whoever can
-reach it can read everything and register agents.
+any crash; /state and its kind answer as a Mesos master does. It answers 503
+until it has recovered. It listens on the loopback address unless --ip says
+otherwise: whoever can reach it can read everything and register agents.
 
 Every flag can also stand in the YAML file that --config names (port: 5051), or
 in the environment (REGTOOL_PORT=5051). A flag goes before the environment, that
@@ -41,7 +42,7 @@ before the file. Durations are written as Mesos does: 15secs, 10mins, 2weeks.
 
 It stops on SIGTERM or SIGINT: agents stay registered, and connect again to
 whoever leads next. It ends by itself, with 1, if the registry can no longer be
-written: nothing that it could not make durable was acknowledged.`,
+written, and says why: nothing that it could not make durable was acknowledged.`,
 		Example: `  regtool serve --dir ./data
   regtool serve --dir /var/lib/registry --ip 0.0.0.0 --advertise-ip 10.0.5.220 --hostname master-1
   regtool serve --dir /var/lib/registry --config /etc/regtool.yaml`,
@@ -75,8 +76,10 @@ type daemon struct {
 	master    *master.Master
 }
 
-// run recovers, listens, and serves until ctx ends or the master does.
-func (d *daemon) run(cmd *cobra.Command) (err error) {
+// run listens, recovers, and serves until ctx ends or the master does. It listens
+// first: an address that is taken is found out before anything is written, and
+// who asks meanwhile is told to come again.
+func (d *daemon) run(cmd *cobra.Command) error {
 	ip, err := d.flags.reached()
 	if err != nil {
 		return err
@@ -84,30 +87,69 @@ func (d *daemon) run(cmd *cobra.Command) (err error) {
 	if err := allowFiles(d.flags.maxAgents); err != nil {
 		d.log.Warn("fewer agents than asked for can connect", "asked", d.flags.maxAgents, "err", err)
 	}
-	port, err := freePort(d.flags.address())
+	l, err := net.Listen("tcp", d.flags.address())
 	if err != nil {
 		return err
 	}
-	if err := d.recover(cmd.Context(), d.flags.info(ip, port)); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.close()) }()
-	l, err := net.Listen("tcp", net.JoinHostPort(d.flags.ip, fmt.Sprint(port)))
-	if err != nil {
-		return err
-	}
-	s := d.server(cmd)
+	g := new(gate)
+	s := d.server(g)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
-	d.greet(cmd, l.Addr())
-	select {
-	case <-cmd.Context().Done():
-		d.log.Info("stopping", "at most", duration.Format(time.Duration(d.flags.stopTimeout)))
-	case <-d.master.Done():
-		err = fmt.Errorf("the master ended: %w", d.master.Err())
-	case err = <-served:
+	if err := d.recover(cmd.Context(), d.flags.info(ip, uint16(l.Addr().(*net.TCPAddr).Port))); err != nil {
+		s.Close()
+		if errors.Is(err, context.Canceled) {
+			d.log.Info("told to stop before it had recovered")
+			return nil
+		}
+		return err
 	}
-	return errors.Join(err, d.stop(s))
+	g.open(d.answers(cmd))
+	d.greet(cmd, l.Addr())
+	return d.end(s, d.wait(cmd.Context(), served))
+}
+
+// wait returns when serving is over: nil if it was told to stop, or why else.
+func (d *daemon) wait(ctx context.Context, served <-chan error) error {
+	select {
+	case <-ctx.Done():
+		d.log.Info("stopping", "at most", duration.Format(time.Duration(d.flags.stopTimeout)))
+		return nil
+	case <-d.master.Done():
+		return d.failure()
+	case err := <-served:
+		return err
+	}
+}
+
+// failure is why the master has ended, and what to do next. The reason is told
+// in one line: what a panic adds, the log has.
+func (d *daemon) failure() error {
+	var missing *master.RecoveryError
+	if err := d.master.Err(); errors.As(err, &missing) {
+		return fmt.Errorf("the master ended: %w (--recovery-agent-removal-limit)", err)
+	}
+	if cause := d.registrar.Stats().Failed; cause != nil {
+		return fmt.Errorf("the registry in %s cannot be written any more: %s; mend that and start again, nothing acknowledged is lost; "+
+			"if it does not open then, regtool check --dir %s says why", d.flags.dir, firstLine(cause), d.flags.dir)
+	}
+	return fmt.Errorf("the master ended: %s; start again, nothing acknowledged is lost; if this comes again, report it with the log",
+		firstLine(d.master.Err()))
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// end ends everything, and returns why, or else the first thing that closing
+// met. What failed before says so again when it is closed.
+func (d *daemon) end(s *http.Server, why error) error {
+	for _, err := range []error{d.stop(s), d.registrar.Close()} {
+		if why == nil {
+			why = err
+		}
+	}
+	return why
 }
 
 // recover opens the registry, or makes it, and starts the master on it.
@@ -127,17 +169,24 @@ func (d *daemon) recover(ctx context.Context, info registry.Master) error {
 	mo := d.flags.options()
 	mo.MasterInfo, mo.Logger = info, d.log
 	if d.master, err = master.Start(ctx, d.registrar, mo); err != nil {
-		return errors.Join(err, d.registrar.Close())
+		d.registrar.Close() // says the same again, or nothing that matters now
+		return err
 	}
 	return nil
 }
 
-func (d *daemon) server(cmd *cobra.Command) *http.Server {
+// answers is what there is to ask a master that has recovered.
+func (d *daemon) answers(cmd *cobra.Command) http.Handler {
+	info, _ := debug.ReadBuildInfo()
+	return httpapi.New(d.master, httpapi.Options{
+		Build: mesosBuild(info), Flags: d.flags.values(cmd.Flags()), Cluster: d.flags.cluster, Logger: d.log, Ready: d.ready,
+		Agents: httpapi.AgentStream(d.master, httpapi.AgentStreamOptions{MaxStreams: d.flags.maxAgents, Logger: d.log}),
+	})
+}
+
+func (d *daemon) server(h http.Handler) *http.Server {
 	return &http.Server{
-		Handler: httpapi.New(d.master, httpapi.Options{
-			Build: mesosBuild(), Flags: d.flags.values(cmd.Flags()), Cluster: d.flags.cluster, Logger: d.log, Ready: d.ready,
-			Agents: httpapi.AgentStream(d.master, httpapi.AgentStreamOptions{MaxStreams: d.flags.maxAgents, Logger: d.log}),
-		}),
+		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
@@ -146,17 +195,21 @@ func (d *daemon) server(cmd *cobra.Command) *http.Server {
 }
 
 // mesosBuild is what /version says: the Mesos whose answers these are, and the
-// source that this program was built of.
-func mesosBuild() httpapi.Build {
+// source that this program was built of. Info may be nil.
+func mesosBuild(info *debug.BuildInfo) httpapi.Build {
 	b := httpapi.Build{Version: mesosVersion}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			switch s.Key {
-			case "vcs.revision":
-				b.GitSHA = s.Value
-			case "vcs.time":
-				b.Time, _ = time.Parse(time.RFC3339, s.Value)
-			}
+	if info == nil {
+		return b
+	}
+	if v := info.Main.Version; !strings.ContainsAny(v, "-+(") { // what is not of a tag has one of these
+		b.GitTag = v
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.GitSHA = s.Value
+		case "vcs.time":
+			b.Time, _ = time.Parse(time.RFC3339, s.Value)
 		}
 	}
 	return b
@@ -185,22 +238,7 @@ func (d *daemon) stop(s *http.Server) error {
 	err := d.master.Close()
 	if s.Shutdown(ctx) != nil {
 		d.log.Warn("answers were cut off that took too long", "after", duration.Format(time.Duration(d.flags.stopTimeout)))
-		err = errors.Join(err, s.Close())
+		s.Close() // what is cut off is no news
 	}
 	return err
-}
-
-func (d *daemon) close() error {
-	return errors.Join(d.master.Close(), d.registrar.Close())
-}
-
-// freePort is the port of the address, or a free one for port 0. It fails if
-// somebody listens there, before anything is written.
-func freePort(address string) (uint16, error) {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return uint16(l.Addr().(*net.TCPAddr).Port), nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"math"
 	"net"
 	"net/netip"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/eaba02dc/registrar/agent/wire"
 	"github.com/eaba02dc/registrar/internal/duration"
 	"github.com/eaba02dc/registrar/master"
 	"github.com/eaba02dc/registrar/registry"
@@ -102,6 +104,12 @@ func (s *serveFlags) validate() error {
 		if n < 0 {
 			return usagef("--%s %d: cannot be less than 0", name, n)
 		}
+	}
+	if o.PingTimeout > wire.MaxHeartbeat {
+		return usagef("--agent-ping-timeout %s: agents can be told of %s at most", duration.Format(o.PingTimeout), duration.Format(wire.MaxHeartbeat))
+	}
+	if uint64(o.MaxPingTimeouts) > math.MaxUint32 {
+		return usagef("--max-agent-ping-timeouts %d: agents can be told of %d at most", o.MaxPingTimeouts, uint32(math.MaxUint32))
 	}
 	_, err := s.reached()
 	return err

@@ -27,7 +27,8 @@ func newSimulateCommand() *cobra.Command {
 		Long: `Simulate connects agents to a master, each over a real connection of its own,
 and has each report tasks that run. It goes on until it is interrupted, or for
 --duration, and then tells what it saw: the agents stay registered, and the
-master finds out by and by that they are away.
+master finds out by and by that they are away. Interrupted before all have
+registered it says how many had, and exits with 1.
 
 --flap breaks connections at random, so many a second; --partition lets a share
 of the agents fall silent once all have registered: their connections stand, but
@@ -104,14 +105,13 @@ func (s *simulation) validate() error {
 }
 
 // run runs the agents until the time is over or somebody interrupts it, which is
-// no error once all of them have registered.
+// an error before all of them have registered.
 func (s *simulation) run(cmd *cobra.Command) error {
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
 	g, ctx := errgroup.WithContext(ctx)
 	all := make(chan struct{})
 	bar := newProgress(cmd.ErrOrStderr(), "registering, agent", int64(s.agents))
-	start := time.Now()
 	var drawing sync.Mutex
 	joined := func() {
 		drawing.Lock()
@@ -121,22 +121,34 @@ func (s *simulation) run(cmd *cobra.Command) error {
 			close(all)
 		}
 	}
-	for i := range s.agents {
-		a, err := s.agent(i, joined)
-		if err != nil {
+	crowd := make([]*agent.Agent, s.agents)
+	for i := range crowd {
+		var err error
+		if crowd[i], err = s.agent(i, joined); err != nil {
 			return err
 		}
-		g.Go(func() error { return a.Run(ctx) })
+	}
+	start := time.Now()
+	for _, a := range crowd {
+		g.Go(func() error {
+			if err := a.Run(ctx); ctx.Err() == nil {
+				return err
+			}
+			return nil
+		})
 	}
 	g.Go(func() error {
 		defer stop()
 		select {
 		case <-all:
 		case <-ctx.Done():
-			bar.Done()
+		}
+		drawing.Lock()
+		bar.Done()
+		drawing.Unlock()
+		if s.members.Load() < int64(s.agents) {
 			return nil
 		}
-		bar.Done()
 		s.registered = time.Since(start)
 		complain(cmd.ErrOrStderr(), cmd, fmt.Sprintf("%s with %s each registered in %v; %s",
 			counted(s.agents, "agent"), counted(s.tasks, "task"), short(s.registered), s.until()))
@@ -146,9 +158,6 @@ func (s *simulation) run(cmd *cobra.Command) error {
 	s.wires.hangUp()
 	if s.registered == 0 && err == nil {
 		err = fmt.Errorf("interrupted when %d of %s had registered", s.members.Load(), counted(s.agents, "agent"))
-	}
-	if errors.Is(err, context.Canceled) && s.registered > 0 {
-		err = nil
 	}
 	return err
 }

@@ -83,6 +83,33 @@ func TestFlappingAgentsComeBackAsThemselves(t *testing.T) {
 	m.terminate(t)
 }
 
+func TestSimulationInterruptedBeforeAllHaveRegisteredSaysHowManyHad(t *testing.T) {
+	t.Parallel()
+	m := serveProcess(t, "--dir", t.TempDir()+"/registry", "--port", "0", "--max-agents", "3")
+	m.ready(t)
+	s := &simulation{master: m.url, agents: 5}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cmd := &cobra.Command{Use: "simulate"}
+	cmd.SetContext(ctx)
+	cmd.SetErr(io.Discard)
+	ended := make(chan error, 1)
+	go func() { ended <- s.run(cmd) }()
+	if err := eventually(func() error {
+		if n := s.members.Load(); n < 3 {
+			return fmt.Errorf("%d agents have registered, want 3", n)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-ended; err == nil || err.Error() != "interrupted when 3 of 5 agents had registered" {
+		t.Errorf("the simulation ended with %v", err)
+	}
+	m.terminate(t)
+}
+
 // simulating runs a simulation; it returns when all agents have registered, and
 // so does stop when the simulation has ended in good order.
 func simulating(t *testing.T, s *simulation) (stop func()) {

@@ -1,11 +1,10 @@
-// Master is a cluster master without HTTP: an agent joins, runs a task, goes,
-// and the master knows. A program that has its own way to talk to agents does this.
+// Master is a cluster master without HTTP: an agent joins and runs a task, and the
+// master knows. A program that has its own way to talk to agents does this.
 package main
 
 import (
 	"context"
 	"fmt"
-	"log"
 
 	"github.com/eaba02dc/registrar/agent/wire"
 	"github.com/eaba02dc/registrar/master"
@@ -15,42 +14,31 @@ import (
 )
 
 func main() {
-	ctx := context.Background()
-	r, err := registrar.Open(ctx, store.NewMemory(), registrar.Options{}) // wal.Open for one that outlives the process
-	if err != nil {
-		log.Fatal(err)
-	}
+	ctx, agent := context.Background(), registry.Agent{ID: "a1", Hostname: "host-1"}
+	told := make(chan bool, 9)
+	r := must(registrar.Open(ctx, store.NewMemory(), registrar.Options{})) // wal.Open for one that outlives the process
 	defer r.Close()
-	m, err := master.Start(ctx, r, master.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	m := must(master.Start(ctx, r, master.Options{}))
 	defer m.Close()
-
-	told := make(chan struct{}, 1)
-	wake := func() {
-		select {
-		case told <- struct{}{}:
-		default: // it is told already
-		}
-	}
-	call := &wire.Subscribe{Sequence: 1, Agent: registry.Agent{ID: "a1", Hostname: "host-1"}}
-	s, err := m.Subscribe(ctx, call, "10.0.0.7:5051", wake)
-	if err != nil {
-		log.Fatal(err)
-	}
+	// Telling must not wait: here there is room for more than it is told.
+	s := must(m.Subscribe(ctx, &wire.Subscribe{Sequence: 1, Agent: agent}, "10.0.0.7:5051", func() { told <- true }))
 	task := wire.Task{FrameworkID: "f1", ID: "t1", Name: "web", State: wire.TaskRunning}
-	if err := s.Receive(&wire.Update{Sequence: 2, Tasks: []wire.Task{task}}); err != nil {
-		log.Fatal(err)
-	}
-	for ack := (&wire.Ack{}); ack.Sequence < 2; { // until everybody can see the task
-		if e, ok := s.Next(); !ok {
+	must(0, s.Receive(&wire.Update{Sequence: 2, Tasks: []wire.Task{task}}))
+	for e, ok := s.Next(); ; e, ok = s.Next() { // what the agent is to be told
+		if ack, is := e.(*wire.Ack); is && ack.Sequence == 2 {
+			break // everybody can see the task
+		} else if !ok {
 			<-told
-		} else if a, is := e.(*wire.Ack); is {
-			ack = a
 		}
 	}
 	for a := range m.State().Agents() {
 		fmt.Println(a.Info.ID, "on", a.Info.Hostname, "runs", a.Tasks[0].Name)
 	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -57,8 +57,8 @@ type FailoverParams struct {
 type FailoverRow struct {
 	Agents int `json:"agents"`
 	Tasks  int `json:"tasks"` // in all, running and ended
-	// Seconds is from when the master is ready until the last agent's
-	// registration is acknowledged.
+	// Seconds is from when the master is ready until the last agent has its
+	// SUBSCRIBED: then it is a member, and everybody can see it and its tasks.
 	Seconds         float64 `json:"seconds"`
 	AgentsPerSecond float64 `json:"agents_per_second"`
 	// RegistryWrites are the records that the new master wrote, with the one that

@@ -116,9 +116,11 @@ func (c *crowd) start(ctx context.Context) error {
 	return nil
 }
 
+// agent is one that says what the fleet's subscribe says.
 func (c *crowd) agent(i int) (*agent.Agent, error) {
+	says := c.fleet.subscribe(i, "")
 	a, err := agent.New(agent.Options{
-		Masters: []string{"http://behind-the-door"}, Info: c.fleet.agent(i), Version: "1.0.0", BootID: "boot-1",
+		Masters: []string{"http://behind-the-door"}, Info: says.Agent, Version: says.Version, BootID: "boot-1",
 		Backoff: -1, Msgpack: c.msgpack, Dial: c.door.dial,
 		Subscribed: func(*wire.Subscribed) { c.inside <- struct{}{} },
 		Logger:     slog.New(slog.DiscardHandler),
@@ -126,13 +128,10 @@ func (c *crowd) agent(i int) (*agent.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, framework := range c.fleet.frameworks() {
+	for _, framework := range says.Frameworks {
 		err = errors.Join(err, a.SetFramework(framework))
 	}
-	for _, task := range c.fleet.tasks(i, wire.TaskRunning, c.fleet.Tasks) {
-		err = errors.Join(err, a.SetTask(task))
-	}
-	for _, task := range c.fleet.tasks(i, wire.TaskFinished, c.fleet.Completed) {
+	for _, task := range says.Tasks {
 		err = errors.Join(err, a.SetTask(task))
 	}
 	return a, err

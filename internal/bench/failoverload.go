@@ -2,7 +2,10 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/eaba02dc/registrar/agent/wire"
 	"github.com/eaba02dc/registrar/registry"
@@ -16,10 +19,9 @@ type fleet struct {
 // agent is what an agent says of itself; every call makes values of its own.
 func (f fleet) agent(i int) registry.Agent {
 	return registry.Agent{
-		Incarnation: "boot-1",
-		Hostname:    fmt.Sprintf("agent-%d", i),
-		Port:        5051,
-		Resources:   []registry.Resource{scalarResource("cpus", 20), scalarResource("mem", 10240)},
+		Hostname:  fmt.Sprintf("agent-%d", i),
+		Port:      5051,
+		Resources: []registry.Resource{scalarResource("cpus", 20), scalarResource("mem", 10240)},
 	}
 }
 
@@ -50,12 +52,18 @@ func (f fleet) tasks(i int, state wire.TaskState, each int) []wire.Task {
 	return all
 }
 
-// subscribe is what agent i says first when it comes back under its ID.
+// subscribe is what agent i says first when it comes back under its ID, as
+// package agent says it.
 func (f fleet) subscribe(i int, id registry.AgentID) *wire.Subscribe {
-	return &wire.Subscribe{
+	s := &wire.Subscribe{
 		Sequence: 1, Agent: f.agent(i), Version: "1.0.0", AgentID: id, Frameworks: f.frameworks(),
-		Tasks: f.tasks(i, wire.TaskRunning, f.Tasks), CompletedTasks: f.tasks(i, wire.TaskFinished, f.Completed),
+		Tasks: append(f.tasks(i, wire.TaskRunning, f.Tasks), f.tasks(i, wire.TaskFinished, f.Completed)...),
 	}
+	s.Agent.ID, s.Agent.Incarnation = id, "00000000-0000-4000-8000-000000000000"
+	slices.SortFunc(s.Tasks, func(a, b wire.Task) int {
+		return cmp.Or(strings.Compare(a.FrameworkID, b.FrameworkID), strings.Compare(a.ID, b.ID))
+	})
+	return s
 }
 
 func frameworkID(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", i) }

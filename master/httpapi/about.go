@@ -45,14 +45,14 @@ func (a *api) versionBody(b []byte, _ *master.State, _ url.Values) ([]byte, erro
 	build := &a.about.build
 	b = append(b, '{')
 	b = build.built(b)
-	b = optText(b, "git_branch", build.GitBranch)
 	b = optText(b, "git_sha", build.GitSHA)
 	b = optText(b, "git_tag", build.GitTag)
 	b = text(b, "version", build.Version)
 	return append(b, '}'), nil
 }
 
-// built is when and by whom, in three members.
+// built is when and by whom, in three members. Nobody knows the user; but clients
+// expect one.
 func (v *Build) built(b []byte) []byte {
 	date := ""
 	if !v.Time.IsZero() {
@@ -60,5 +60,5 @@ func (v *Build) built(b []byte) []byte {
 	}
 	b = text(b, "build_date", date)
 	b = seconds(b, "build_time", v.Time)
-	return text(b, "build_user", v.User)
+	return text(b, "build_user", "")
 }

@@ -21,7 +21,7 @@ var _ httpapi.Source = (*master.Master)(nil)
 
 var options = httpapi.Options{
 	Build: httpapi.Build{
-		Time: at(-86400), User: "builder",
+		Time:   at(-86400),
 		GitSHA: "c1b42f79d2d1e3f0a5b6c7d8e9f0a1b2c3d4e5f6", GitTag: "1.12.0",
 	},
 	Flags: map[string]string{

@@ -38,12 +38,10 @@ type Build struct {
 	// Version is that of the Mesos whose answers are given, for clients that
 	// look at it; "" means 1.12.0.
 	Version string
-	// Time is when the program was built, and User by whom.
+	// Time is when the program was built.
 	Time time.Time
-	User string
-	// GitSHA, GitBranch and GitTag name its source; those that are "" are left
-	// out.
-	GitSHA, GitBranch, GitTag string
+	// GitSHA and GitTag name its source; one that is "" is left out.
+	GitSHA, GitTag string
 }
 
 func (o Options) withDefaults() Options {

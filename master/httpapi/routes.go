@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"path"
 	"strings"
 )
 
@@ -55,11 +56,16 @@ func (a *api) routes() []route {
 	}
 }
 
-// onlyPlainPaths knows nothing at a path that climbs, as Mesos does not;
-// a ServeMux would send the client elsewhere.
+// onlyPlainPaths knows nothing at a path that climbs or has empty parts, as Mesos
+// does not; a ServeMux would send the client elsewhere.
 func onlyPlainPaths(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(r.URL.Path, "/..") {
+		asked := r.URL.EscapedPath()
+		plain := path.Clean(asked)
+		if plain != "/" && strings.HasSuffix(asked, "/") {
+			plain += "/"
+		}
+		if asked != plain || strings.Contains(r.URL.Path, "/..") {
 			notFound(w, r)
 			return
 		}

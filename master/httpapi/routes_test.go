@@ -68,6 +68,7 @@ func TestWhatIsNotThereIsA404InPlainText(t *testing.T) {
 	for _, path := range []string{
 		"/", "/master", "/master/", "/stat", "/state/x", "/master/state/x", "/redirect/x", "/state.xml",
 		"/master/master/state", "/ready.json", "/api/v1/nothing", "/master/../state", "/..", "/state/..%2f",
+		"//state", "/master//state", "/state//", "//", "/./state", "/state/.", "//host/state",
 	} {
 		w := send(h, http.MethodGet, path)
 		if w.Code != http.StatusNotFound || w.Body.String() != "404 Not Found." ||

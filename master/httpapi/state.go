@@ -34,7 +34,6 @@ func appendState(b []byte, s *master.State, about *about) []byte {
 func aboutBuild(b []byte, v *Build) []byte {
 	b = text(b, "version", v.Version)
 	b = optText(b, "git_sha", v.GitSHA)
-	b = optText(b, "git_branch", v.GitBranch)
 	b = optText(b, "git_tag", v.GitTag)
 	return v.built(b)
 }
