@@ -62,6 +62,7 @@ type LoadRow struct {
 	Case     string `json:"case"` // "pairs" or "responsiveness"
 	Endpoint string `json:"endpoint"`
 	Answers  int    `json:"answers"`
+	Changes  int    `json:"changes"` // of tasks, made meanwhile
 
 	Min float64 `json:"min"`
 	P25 float64 `json:"p25"`
@@ -211,23 +212,31 @@ func (b Load) run(ctx context.Context, setup loadSetup) (report LoadReport, err 
 }
 
 // loadSample is how long each endpoint took, under load and when nobody else
-// asked.
-type loadSample struct{ loaded, idle map[string][]time.Duration }
+// asked, and how many tasks changed meanwhile.
+type loadSample struct {
+	loaded, idle map[string][]time.Duration
+	changes      int
+}
 
 // measure asks when nobody else does, and then under load. Tasks change all the
 // while.
 func (b Load) measure(ctx context.Context, client stateClient, cluster *stateCluster, lines []readLine, endpoints []string, s *loadSample) error {
 	if s.loaded == nil {
-		*s = loadSample{map[string][]time.Duration{}, map[string][]time.Duration{}}
+		s.loaded, s.idle = map[string][]time.Duration{}, map[string][]time.Duration{}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	changing := new(errgroup.Group)
+	changing, changes := new(errgroup.Group), 0
 	if b.ChangesPerSecond > 0 {
-		changing.Go(func() error { return cluster.keepChanging(ctx, b.ChangesPerSecond) })
+		changing.Go(func() (err error) {
+			changes, err = cluster.keepChanging(ctx, b.ChangesPerSecond)
+			return err
+		})
 	}
 	err := readInto(client, cluster.address, lines, endpoints, s)
 	cancel()
-	return errors.Join(err, changing.Wait())
+	err = errors.Join(err, changing.Wait())
+	s.changes += changes
+	return err
 }
 
 func readInto(client stateClient, address string, lines []readLine, endpoints []string, s *loadSample) error {
@@ -256,7 +265,7 @@ func readAll(client stateClient, address string, lines []readLine, took map[stri
 func loadRow(name, endpoint string, setup int, s loadSample) LoadRow {
 	loaded, idle := s.loaded[endpoint], s.idle[endpoint]
 	row := LoadRow{
-		Case: name, Endpoint: endpoint, Answers: len(loaded),
+		Case: name, Endpoint: endpoint, Answers: len(loaded), Changes: s.changes,
 		Min: quantile(loaded, 0), P25: quantile(loaded, 0.25), P50: quantile(loaded, 0.5),
 		P75: quantile(loaded, 0.75), P90: quantile(loaded, 0.9), Max: quantile(loaded, 1),
 		IdleMin: quantile(idle, 0), IdleP50: quantile(idle, 0.5), IdleP90: quantile(idle, 0.9), IdleMax: quantile(idle, 1),

@@ -18,6 +18,13 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, RunVictim(context.Background(), os.Stdin, os.Stdout))
 		os.Exit(1)
 	}
+	if os.Getenv(stateClientEnv) != "" {
+		if err := RunStateClient(context.Background(), os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

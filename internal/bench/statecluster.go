@@ -245,9 +245,9 @@ func publish(ctx context.Context, all []stateChange) (time.Duration, error) {
 // changeGroup is how many changes come at once while a master is asked.
 const changeGroup = 10
 
-// keepChanging publishes so many changes a second, in groups, until ctx ends. It
-// makes up for groups that came late.
-func (c *stateCluster) keepChanging(ctx context.Context, perSecond int) error {
+// keepChanging publishes so many changes a second, in groups, until ctx ends, and
+// returns how many it were. It makes up for groups that came late.
+func (c *stateCluster) keepChanging(ctx context.Context, perSecond int) (n int, err error) {
 	every := time.Duration(float64(time.Second) * changeGroup / float64(perSecond))
 	due := time.NewTimer(0)
 	defer due.Stop()
@@ -255,15 +255,19 @@ func (c *stateCluster) keepChanging(ctx context.Context, perSecond int) error {
 		select {
 		case <-due.C:
 		case <-ctx.Done():
-			return nil
+			return n, nil
 		}
 		group, err := c.changes(min(changeGroup, c.fleet.running()))
 		if err == nil {
 			_, err = publish(ctx, group)
 		}
-		if err != nil && ctx.Err() == nil {
-			return err
+		if ctx.Err() != nil {
+			return n, nil
 		}
+		if err != nil {
+			return n, err
+		}
+		n += len(group)
 		next = next.Add(every)
 		due.Reset(time.Until(next))
 	}
