@@ -11,14 +11,14 @@ func newBenchLoadCommand() *cobra.Command {
 		Use:   "load",
 		Short: "Measure how long small questions wait while a master is asked for its state",
 		Long: `Load sends pairs of /state and /flags to a master, 200 ms apart, whether or not
-the last ones are answered (pairs). Then five clients ask for /state without rest,
-while another asks for /health (responsiveness). Before each, every endpoint is
-asked for when nobody else asks (idle). Who asks is a process of its own, and reads
-every byte.
+the last ones are answered (pairs). Then five clients ask for /state without
+rest, while another asks for /health (responsiveness). Before each, every
+endpoint is asked for when nobody else asks (idle). Who asks is a process of
+its own, and reads every byte.
 
-Setup 1 is 100 agents with 10,000 tasks that run and 10,000 that have ended, and 50
-pairs; setup 2 is 1,000 agents, 100,000 and 100,000, and 10 pairs. A master keeps no
-more than 1,000 ended tasks of each of the ten frameworks.
+Setup 1 is 100 agents with 10,000 tasks that run and 10,000 that have ended,
+and 50 pairs; setup 2 is 1,000 agents, 100,000 and 100,000, and 10 pairs. A
+master keeps no more than 1,000 ended tasks of each of the ten frameworks.
 
 Quantiles are over the answers of all rounds. The last columns are what was
 published of Mesos for setup 2.`,

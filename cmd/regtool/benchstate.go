@@ -13,17 +13,17 @@ func newBenchStateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "state",
 		Short: "Measure how fast a master says what its whole state is",
-		Long: `State asks a master for /state over loopback HTTP: for the first time, again, and
-after 1 % of the tasks have changed; and for one of the frameworks alone
-(v0_filtered). The agents call the master directly; who asks is a process of its
-own, and reads every byte.
+		Long: `State asks a master for /state over loopback HTTP: for the first time, again,
+and after 1 % of the tasks have changed; and for one of the frameworks alone
+(v0_filtered). The agents call the master directly; who asks is a process of
+its own, and reads every byte.
 
-Times are medians of the rounds, each on a new master. "Static" is the same bytes
-out of memory, written by net/http to the same client right before and after;
-"x first", "x repeat", "x changed" are how many times as long ours take. "x whole"
-is what one framework costs beside all of them. "ns/change" is what a change costs
-until it can be seen, of many at once. The last columns are what Mesos took, as
-published and in version 1.12, on machines of their own.`,
+Times are medians of the rounds, each on a new master. "Static" is the same
+bytes out of memory, written by net/http to the same client right before and
+after; "x first", "x repeat", "x changed" are how many times as long ours take.
+"x whole" is what one framework costs beside all of them. "ns/change" is what a
+change costs until it can be seen, of many at once. The last columns are what
+Mesos took, as published and in version 1.12, on machines of their own.`,
 		Example: `  regtool bench state
   regtool bench state --agents 1000,10000 --rounds 7 --json`,
 		Args: noArguments,
