@@ -22,14 +22,16 @@ docs/benchmarks.md.`,
 		Example: `  regtool bench registrar
   regtool bench registrar --agents 1000 --rounds 1
   regtool bench links
-  regtool bench failover`,
+  regtool bench failover
+  regtool bench state
+  regtool bench load`,
 		Args: subcommandOnly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return usagef("which benchmark? for example: regtool bench registrar")
 		},
 	}
-	cmd.AddCommand(newBenchRegistrarCommand(), newBenchInterferenceCommand(), newBenchLinksCommand(), newBenchFailoverCommand(), newBenchIdleCommand(),
-		newBenchVictimCommand(), newBenchFailoverFloorCommand(), newBenchIdleMasterCommand())
+	cmd.AddCommand(newBenchRegistrarCommand(), newBenchInterferenceCommand(), newBenchLinksCommand(), newBenchFailoverCommand(), newBenchIdleCommand(), newBenchStateCommand(), newBenchLoadCommand(),
+		newBenchVictimCommand(), newBenchFailoverFloorCommand(), newBenchIdleMasterCommand(), newBenchStateClientCommand())
 	return cmd
 }
 

@@ -8,7 +8,8 @@
 // keep, and the floor is measured in the same run.
 //
 // [Interference] measures a storm beside other work, [Links] who is told how
-// fast when a peer goes. What follows is of Registrar.
+// fast when a peer goes, [State] and [Load] how fast a master answers. What follows
+// is of Registrar.
 //
 // # A repetition
 //

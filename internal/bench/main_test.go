@@ -35,6 +35,13 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, children[child]())
 		os.Exit(1)
 	}
+	if os.Getenv(stateClientEnv) != "" {
+		if err := RunStateClient(context.Background(), os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -40,3 +40,21 @@ var (
 
 // linksMesos112 is the same benchmark of Mesos 1.12-dev (c1b42f79d) on two cores.
 var linksMesos112 = history{5000: {"exits": 0.10}, 20_000: {"exits": 0.24}}
+
+// statePublished is Mesos's MasterStateQuery_BENCHMARK_Test.GetState as it was
+// published, without batching, by agents: 5 frameworks on each, with 2 tasks that
+// run and 2 that have ended.
+var statePublished = history{
+	1000: {"v0": 0.146}, 10_000: {"v0": 1.795}, 20_000: {"v0": 3.742}, 40_000: {"v0": 10.95},
+}
+
+// stateMesos112 is the same of Mesos 1.12-dev (c1b42f79d) on two cores.
+var stateMesos112 = history{
+	1000: {"v0": 0.154}, 10_000: {"v0": 1.60}, 20_000: {"v0": 3.06}, 40_000: {"v0": 8.3},
+}
+
+// loadPublished is review r/68132 with batching, its second setup.
+var loadPublished = map[string]struct{ p50, max float64 }{
+	"/flags": {0.831, 2.444},
+	"/state": {4.253, 4.934},
+}

@@ -1,0 +1,197 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// readJob is what a process of clients is asked to do, all lines at once.
+type readJob struct {
+	Address string
+	Lines   []readLine
+}
+
+// readLine is one client that reads an answer, again and again, over one
+// connection.
+type readLine struct {
+	Path  string
+	After time.Duration // from the beginning of the job to its first request
+	Times int           // how often; 0 is until all that have an end are done
+	Pause time.Duration // before each request but the first
+}
+
+// answerRead is one answer: from before the request is sent until its last byte is
+// read.
+type answerRead struct {
+	Took  time.Duration
+	Bytes int64
+}
+
+// readAnswer is what came of a job: what each line read, or an error.
+type readAnswer struct {
+	Lines [][]answerRead
+	Err   string
+}
+
+// RunStateClient is the process of those who ask. It is not that of the master,
+// so that what a client does with an answer costs neither the master's scheduler
+// nor its memory. It says that it is ready in a line on stdout, then does the
+// jobs that come as lines on stdin and answers each with a line.
+func RunStateClient(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
+	if _, err := fmt.Fprintln(stdout, "ready"); err != nil {
+		return err
+	}
+	jobs, answers := json.NewDecoder(stdin), json.NewEncoder(stdout)
+	for {
+		var job readJob
+		if err := jobs.Decode(&job); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		var answer readAnswer
+		var err error
+		if answer.Lines, err = job.run(ctx); err != nil {
+			answer.Err = err.Error()
+		}
+		if err := answers.Encode(answer); err != nil {
+			return err
+		}
+	}
+}
+
+// run reads with all lines. Those that have no end take their last answer whole.
+func (job readJob) run(ctx context.Context) ([][]answerRead, error) {
+	transport := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: len(job.Lines), ReadBufferSize: readSize}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	all := make([][]answerRead, len(job.Lines))
+	begun, over := time.Now(), make(chan struct{})
+	finite, endless := new(errgroup.Group), new(errgroup.Group)
+	for i, line := range job.Lines {
+		group := finite
+		if line.Times == 0 {
+			group = endless
+		}
+		group.Go(func() (err error) {
+			all[i], err = line.read(ctx, client, job.Address, begun, over)
+			return err
+		})
+	}
+	err := finite.Wait()
+	close(over)
+	return all, errors.Join(err, endless.Wait())
+}
+
+// readSize is how much is read at once: no more system calls than need be.
+const readSize = 256 << 10
+
+func (line readLine) read(ctx context.Context, client *http.Client, address string, begun time.Time, over <-chan struct{}) (all []answerRead, err error) {
+	buf := make([]byte, readSize)
+	pause := time.Until(begun.Add(line.After))
+	for line.Times == 0 || len(all) < line.Times {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return all, context.Cause(ctx)
+		}
+		if line.Times == 0 && closed(over) {
+			return all, nil
+		}
+		r, err := readOnce(ctx, client, "http://"+address+line.Path, buf)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, r)
+		pause = line.Pause
+	}
+	return all, nil
+}
+
+func readOnce(ctx context.Context, client *http.Client, url string, buf []byte) (r answerRead, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return r, err
+	}
+	begun := time.Now()
+	answer, err := client.Do(request)
+	if err != nil {
+		return r, err
+	}
+	defer answer.Body.Close()
+	for err == nil {
+		var n int
+		n, err = answer.Body.Read(buf)
+		r.Bytes += int64(n)
+	}
+	r.Took = time.Since(begun)
+	if !errors.Is(err, io.EOF) {
+		return r, fmt.Errorf("read %s: %w", url, err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		return r, fmt.Errorf("%s answered %s", url, answer.Status)
+	}
+	return r, nil
+}
+
+// stateClient is that process.
+type stateClient struct{ *child }
+
+func startStateClient(cmd *exec.Cmd) (stateClient, error) {
+	c, _, err := startChild(cmd)
+	return stateClient{c}, err
+}
+
+func (c stateClient) read(job readJob) ([][]answerRead, error) {
+	line, err := json.Marshal(job)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = c.stdin.Write(append(line, '\n')); err != nil {
+		return nil, c.died("ask", err)
+	}
+	var answer readAnswer
+	if line, err = c.stdout.ReadBytes('\n'); err != nil {
+		return nil, c.died("ask", err)
+	}
+	if err = json.Unmarshal(line, &answer); err == nil && answer.Err != "" {
+		err = errors.New(answer.Err)
+	}
+	return answer.Lines, err
+}
+
+// readOne reads one answer.
+func (c stateClient) readOne(address, path string) (answerRead, error) {
+	lines, err := c.read(readJob{address, []readLine{{Path: path, Times: 1}}})
+	if err != nil {
+		return answerRead{}, err
+	}
+	return lines[0][0], nil
+}
+
+// readBody reads one answer in this process, whole.
+func readBody(ctx context.Context, url string) ([]byte, error) {
+	transport := &http.Transport{DisableCompression: true, DisableKeepAlives: true}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answered %s", url, answer.Status)
+	}
+	return io.ReadAll(bufio.NewReaderSize(answer.Body, readSize))
+}
