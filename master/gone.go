@@ -2,6 +2,7 @@ package master
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -69,9 +70,16 @@ func (l *loop) order(op string, id registry.AgentID,
 	return err
 }
 
+// markGone begins to mark an agent gone. One that is unreachable may be forgotten
+// first, by a prune that was under way: it is not known then.
 func (l *loop) markGone(m *member, by By, answer func(error)) error {
 	at := l.now
 	return l.submit(m, markingGone, ops.MarkGone{ID: m.id, At: at}, by, func(refusal error) {
+		if errors.Is(refusal, ops.ErrNotKnown) && !l.present(m.id) {
+			answer(refusal)
+			l.settle(m)
+			return
+		}
 		if !l.must(refusal) {
 			return
 		}

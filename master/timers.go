@@ -90,7 +90,7 @@ type alarms struct {
 	recoveryAt       time.Duration // the end of the wait for recovered agents; 0 once it came
 	recoveredAtFirst int
 	gcAt             time.Duration
-	pruning          bool
+	pruning          int           // operations under way that forget agents
 	checkAt          time.Duration // whether the registrar has failed
 	retryAt          time.Duration // of what the registrar had no room for; 0 for nothing
 }
