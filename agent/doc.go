@@ -25,8 +25,10 @@
 // the machine, by which the master tells a machine from its copy. A boot is known
 // by [Options.BootID], or by /proc/sys/kernel/random/boot_id; where there is
 // neither, each [New] counts as one. After a boot the agent says which
-// incarnation it takes the place of, for which it must have the file: of two
-// machines with copies of one file, the second is refused from then on.
+// incarnation it takes the place of, for which it must have the file. Of two
+// machines with copies of one file, the second is refused while the first is
+// connected; when that one's connection is down, the second takes its place, and
+// the first is refused as long as the second is connected.
 //
 // A state file belongs to one cluster. An agent that was marked gone there is
 // told to shut down, and may join only as another one: see [ShutdownError].

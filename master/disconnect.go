@@ -20,5 +20,5 @@ func (l *loop) disconnect(n link.Notice) {
 	a.Connected = false
 	l.put(a)
 	l.away.add(m, l.Master.now())
-	l.log.Info("agent disconnected", "agent", m.id, "hostname", a.Info.Hostname, "reason", n.Reason)
+	l.note(disconnected, "agent", m.id, "hostname", a.Info.Hostname, "reason", n.Reason)
 }

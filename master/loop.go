@@ -55,6 +55,7 @@ type loop struct {
 	now    time.Time // of this turn
 	timer  *time.Timer
 	after  []func() // answers that wait for the State to be published
+	notes  notes
 	failed error
 }
 

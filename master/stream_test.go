@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -199,10 +200,51 @@ func TestAnotherIncarnationWaitsUntilTheHolderIsAway(t *testing.T) {
 }
 
 func TestAnotherIncarnationMayComeAfterAFailover(t *testing.T) {
-	inCluster(t, Options{}, func(c *cluster) {
+	var log lines
+	inCluster(t, Options{Logger: log.logger()}, func(c *cluster) {
 		id := c.join(of(newcomer("host-1"), "boot-1")).id
 		c.failover()
+		log.take()
 		c.join(of(comesBack(id, "host-1"), "boot-2"))
+		log.want(t) // it may well be the same machine
+	})
+}
+
+func TestOperatorIsToldWhenAnotherHostTakesTheIDOfOneThatWasAway(t *testing.T) {
+	var log lines
+	inCluster(t, Options{Logger: log.logger()}, func(c *cluster) {
+		holder := c.join(of(newcomer("host-1"), "boot-1"))
+		holder.breaks()
+		log.take()
+		second := c.join(of(comesBack(holder.id, "host-2"), "boot-2"))
+		log.want(t, fmt.Sprintf(`WARN "an agent that was away was superseded by another machine" agent=%s `+
+			`hostname=host-2 port=5051 superseded_hostname=host-1 superseded_port=5051`, holder.id))
+		_, err := c.subscribe(of(comesBack(holder.id, "host-1"), "boot-1")) // it is the first that is refused now
+		c.wantsErr("the first", err, ops.ErrIncarnation)
+		second.breaks()
+		log.take()
+		said := of(comesBack(holder.id, "host-3"), "boot-3")
+		said.Supersedes = "boot-2"
+		third := c.join(said)
+		log.want(t) // somebody meant it
+		c.lose(third)
+		log.take()
+		c.join(of(comesBack(holder.id, "host-1"), "boot-1")) // of one that is unreachable, too
+		if got := log.take(); len(got) != 1 || !strings.Contains(got[0], "superseded_hostname=host-3") {
+			c.Errorf("logged %q", got)
+		}
+		c.is("S0 connected tasks=0")
+	})
+}
+
+func TestAgentsOfOneHostWithoutPortsAreToldApartByTheirIncarnations(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		for _, incarnation := range []string{"random-1", "random-2", "random-1"} {
+			call := of(newcomer("host-1"), incarnation)
+			call.Agent.Port = 0
+			c.join(call)
+		}
+		c.is("S0 connected tasks=0", "S1 connected tasks=0")
 	})
 }
 

@@ -166,6 +166,6 @@ func (l *loop) becomeUnreachable(m *member, at time.Time) {
 		l.tell(func() { s.end(&wire.Error{Message: "nothing was heard of the agent for too long; register again"}) })
 	}
 	l.leave(m)
-	l.log.Warn("agent is unreachable", "agent", m.id)
+	l.note(unreachable, "agent", m.id)
 	l.settle(m)
 }
