@@ -17,8 +17,8 @@ var (
 	unreachable  = kind{slog.LevelWarn, "agent is unreachable", "agents are unreachable"}
 	markedGone   = kind{slog.LevelInfo, "agent is gone", "agents are gone"}
 	removed      = kind{slog.LevelInfo, "agent was removed", "agents were removed"}
-	superseded   = kind{slog.LevelWarn, "an agent that was away was superseded by another machine",
-		"agents that were away were superseded by other machines"}
+	superseded   = kind{slog.LevelWarn, "agent was superseded by another host",
+		"agents were superseded by other hosts"}
 )
 
 // maxNotes is how many of a kind are logged one by one in a turn. Of more, one

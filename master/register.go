@@ -138,11 +138,11 @@ func (l *loop) holder(e registry.Entry) *registry.Agent {
 	return &a
 }
 
-// noteTaken tells an operator that another host took over an ID from one that was
-// away, without saying that it supersedes it: they may be copies of one another.
+// noteTaken tells an operator that another host took over an ID: they may be
+// copies of one machine.
 func (l *loop) noteTaken(in *joining) {
 	h := in.holder
-	if h == nil || h.Hostname == "" || h.Hostname == in.agent.Hostname || in.call.Supersedes == h.Incarnation {
+	if h == nil || h.Hostname == "" || h.Hostname == in.agent.Hostname {
 		return
 	}
 	l.note(superseded, "agent", in.member.id, "hostname", in.agent.Hostname, "port", in.agent.Port,
