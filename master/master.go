@@ -71,6 +71,7 @@ func start(ctx context.Context, r *registrar.Registrar, o Options) (*Master, *lo
 	l.publish()
 	m.log.Info("master has taken over", "master", o.MasterInfo.ID, "recovered", l.recovered.Len())
 	go m.await(run)
+	go l.pulse.run(run, m)
 	go l.run()
 	return m, l, nil
 }

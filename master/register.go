@@ -235,13 +235,14 @@ func (l *loop) attach(m *member, s *Stream) {
 	if s.closed.Load() { // before it knew its generation
 		s.broke(link.Lost)
 	}
-	l.wheel.add(m)
+	s.live() // until now it could not say anything
+	l.pulse.add(s, l.Master.now())
 	l.stats.ConnectedAgents++
 }
 
 // detach parts an agent from its stream.
 func (l *loop) detach(m *member) {
-	l.wheel.remove(m)
+	l.pulse.remove(m.stream)
 	m.stream = nil
 	l.stats.ConnectedAgents--
 }

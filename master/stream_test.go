@@ -108,31 +108,6 @@ func TestHeartbeatsGoDownEachIntervalAndDoNotWakeTheLoop(t *testing.T) {
 	})
 }
 
-func TestAgentsAreSpreadOverTheInterval(t *testing.T) {
-	w := newWheel(64*time.Second, 0)
-	members := make([]*member, 640)
-	for i := range members {
-		members[i] = &member{}
-		w.add(members[i])
-	}
-	for i := 0; i < len(members); i += 2 {
-		w.remove(members[i])
-	}
-	visited := 0
-	w.turn(time.Second, func(*member) { visited++ })
-	if visited != 10 && visited != 0 {
-		t.Errorf("%d of 320 were visited in a 64th of the interval", visited)
-	}
-	w.turn(64*time.Second, func(*member) { visited++ })
-	if visited != 320 {
-		t.Errorf("%d were visited in the interval, want 320", visited)
-	}
-	w.turn(time.Hour, func(*member) { visited++ })
-	if visited != 640 || w.due != time.Hour+time.Second {
-		t.Errorf("after an hour %d were visited, the next at %v; want each once more", visited, w.due)
-	}
-}
-
 func TestSlowReaderLosesItsStream(t *testing.T) {
 	inCluster(t, Options{}, func(c *cluster) {
 		a := c.join(newcomer("host-1"))
