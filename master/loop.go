@@ -39,6 +39,7 @@ type loop struct {
 	self  *link.Process
 	pulse *pulse // of the streams that stand
 
+	wasFull     bool                // when the last new agent asked
 	missed      bool                // an agent is not recovered any more
 	working     map[string]*working // frameworks, ended or not
 	ended       []*working          // the oldest first

@@ -77,7 +77,8 @@ func start(ctx context.Context, r *registrar.Registrar, o Options) (*Master, *lo
 }
 
 // Close ends the master and all its streams, and waits for its goroutines. The
-// registrar stays open. It returns [Master.Err].
+// registrar stays open. It returns [Master.Err], each time it is called: whoever
+// has told of that already need not do so again.
 func (m *Master) Close() error {
 	m.stop()
 	<-m.done

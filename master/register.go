@@ -102,6 +102,9 @@ func (l *loop) letIn(id registry.AgentID, s *Stream, call *wire.Subscribe, answe
 			return err
 		}
 	}
+	if !known && l.full() {
+		return fmt.Errorf("%w: it may have %d agents", ErrFull, l.o.MaxAgents)
+	}
 	agent := call.Agent
 	agent.ID = id
 	in := joining{member: m, stream: s, call: call, agent: agent, answer: answer, back: known || call.AgentID != "", holder: holder}
@@ -110,6 +113,18 @@ func (l *loop) letIn(id registry.AgentID, s *Stream, call *wire.Subscribe, answe
 	}
 	l.isOn(m, machineOf(&agent))
 	return l.submit(m, registering, ops.Admit{Agent: agent}, By{}, func(refusal error) { l.join(&in, refusal) })
+}
+
+// full says that there is no room for the agent that is about to be admitted,
+// which is among the members already, as others are for which something is under
+// way. The first that is refused is logged.
+func (l *loop) full() bool {
+	full := len(l.members) > l.o.MaxAgents
+	if full && !l.wasFull {
+		l.log.Error("new agents are refused: the cluster is full", "agents", len(l.members)-1, "max", l.o.MaxAgents)
+	}
+	l.wasFull = full
+	return full
 }
 
 // mayTake decides between two machines that claim one ID. While the holder is

@@ -52,8 +52,8 @@ const slowReader = link.Reason("too many events wait to be read")
 // any goroutine, when the stream has events to take after it had none, and when
 // it has ended; it must not block.
 //
-// An error is one of these: [ErrNotNow], [ErrEnded] or the end of ctx, after
-// which the agent tries again; a [*GoneError], and it is not to come back; an
+// An error is one of these: [ErrNotNow], [ErrFull], [ErrEnded] or the end of ctx,
+// after which the agent tries again; a [*GoneError], and it is not to come back; an
 // [*ops.IncarnationError], when two machines claim one ID; or one that has a
 // [*registry.FieldError], and it is to say something else.
 func (m *Master) Subscribe(ctx context.Context, call *wire.Subscribe, address string, wake func()) (*Stream, error) {

@@ -225,6 +225,49 @@ func TestAgentsOfOneHostWithoutPortsAreToldApartByTheirIncarnations(t *testing.T
 	})
 }
 
+func TestFullClusterTakesNoNewAgentButThoseThatComeBack(t *testing.T) {
+	var log lines
+	inCluster(t, Options{MaxAgents: 2, Logger: log.logger()}, func(c *cluster) {
+		lost := c.join(newcomer("host-0"))
+		c.lose(lost)
+		a, b := c.join(of(newcomer("host-1"), "boot-1")), c.join(newcomer("host-2"))
+		log.take()
+		for _, call := range []*wire.Subscribe{newcomer("host-3"), comesBack("says-so", "host-3")} {
+			_, err := c.subscribe(call)
+			c.wantsErr("a new agent", err, ErrFull)
+			if errors.Is(err, ErrNotNow) {
+				c.Error("it is told that something is under way")
+			}
+		}
+		log.want(t, `ERROR "new agents are refused: the cluster is full" agents=2 max=2`)
+		c.join(of(newcomer("host-1"), "boot-1")) // it did not learn that it is a member
+		c.join(comesBack(b.id, "host-2"))
+		c.join(comesBack(lost.id, "host-0"))
+		c.is("S0 connected tasks=0", "S1 connected tasks=0", "S2 connected tasks=0")
+		c.failover()
+		c.join(comesBack(a.id, "host-1"))
+		c.must(c.Remove(c.Context(), b.id, By{}))
+		c.must(c.Remove(c.Context(), lost.id, By{}))
+		c.join(newcomer("host-4"))
+		_, err := c.subscribe(newcomer("host-5"))
+		c.wantsErr("one too many", err, ErrFull)
+		if s := c.Stats(); s.Refused != 1 || s.Postponed != 0 {
+			c.Errorf("counted %+v", s)
+		}
+	})
+}
+
+func TestAgentsThatComeToAFullClusterAtOnceAreNotTooMany(t *testing.T) {
+	inCluster(t, Options{MaxAgents: 1}, func(c *cluster) {
+		release := c.gate.hold()
+		first := background(c, func() error { _, err := c.subscribe(newcomer("host-1")); return err })
+		_, err := c.subscribe(newcomer("host-2"))
+		c.wantsErr("the second", err, ErrFull)
+		release(nil)
+		c.must(<-first)
+	})
+}
+
 func TestAgentThatDidNotLearnItsIDGetsTheSameOne(t *testing.T) {
 	inCluster(t, Options{}, func(c *cluster) {
 		first := c.join(of(newcomer("host-1"), "boot-1"))
