@@ -25,8 +25,10 @@
 // the machine, by which the master tells a machine from its copy. A boot is known
 // by [Options.BootID], or by /proc/sys/kernel/random/boot_id; where there is
 // neither, each [New] counts as one. After a boot the agent says which
-// incarnation it takes the place of, for which it must have the file: of two
-// machines with copies of one file, the second is refused from then on.
+// incarnation it takes the place of, for which it must have the file. Of machines
+// with copies of one file, one is a member at a time: while it is connected,
+// others are refused that do not name its incarnation; once its connection is
+// down, the next takes its place, and the master warns of that with both hosts.
 //
 // A state file belongs to one cluster. An agent that was marked gone there is
 // told to shut down, and may join only as another one: see [ShutdownError].

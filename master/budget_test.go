@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eaba02dc/registrar/agent/wire"
 	"github.com/eaba02dc/registrar/registry"
 )
 
@@ -162,7 +161,7 @@ func TestTimeAloneDoesNotEndAFreeze(t *testing.T) {
 	})
 }
 
-func TestSilentAgentsThatAreHeardAgainEndAFreeze(t *testing.T) {
+func TestSilentAgentsThatComeBackEndAFreeze(t *testing.T) {
 	o := Options{RemovalBudget: Budget{Share: 0.5, Least: 1}}
 	inCluster(t, o, func(c *cluster) {
 		var agents []*agent
@@ -172,8 +171,10 @@ func TestSilentAgentsThatAreHeardAgainEndAFreeze(t *testing.T) {
 		}
 		c.pass(2 * time.Minute)
 		c.unreachable(3, 1)
-		for _, a := range agents {
-			c.must(a.Receive(&wire.Heartbeat{}))
+		for i, a := range agents {
+			if e, _ := c.State().Registry.Entry(a.id); e.State() == registry.Admitted {
+				c.join(comesBack(a.id, fmt.Sprint("host-", i)))
+			}
 		}
 		c.pass(15 * time.Second)
 		c.unreachable(3, 0)

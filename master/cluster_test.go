@@ -62,7 +62,10 @@ func (g *gate) hold() (release func(err error)) {
 	g.held = held
 	return func(err error) {
 		g.mu.Lock()
-		g.held, g.fail = nil, err
+		if g.held == held { // else somebody holds those that come after
+			g.held = nil
+		}
+		g.fail = err
 		g.mu.Unlock()
 		close(held)
 	}
@@ -77,6 +80,7 @@ type cluster struct {
 	gate      *gate
 	o         Options
 	queue     int   // of the registrar; 0 is its default
+	batch     int   // likewise
 	loop      *loop // to be looked at when the master has ended
 }
 
@@ -94,7 +98,7 @@ func inCluster(t *testing.T, o Options, test func(*cluster)) {
 func (c *cluster) start() {
 	c.Helper()
 	c.gate = &gate{Store: c.memory}
-	r, err := registrar.Open(c.Context(), c.gate, registrar.Options{Logger: quiet, MaxQueue: c.queue})
+	r, err := registrar.Open(c.Context(), c.gate, registrar.Options{Logger: quiet, MaxQueue: c.queue, MaxBatch: c.batch})
 	if err != nil {
 		c.Fatal(err)
 	}

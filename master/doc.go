@@ -15,13 +15,24 @@
 // is answered or acknowledged can be seen by everybody, and is durable if it is
 // about who belongs to the cluster.
 //
+// # Words
+//
+//   - An agent is admitted, and so a member, while the registry has it as such.
+//   - A member is connected while its stream stands, and away otherwise.
+//   - A failover is the start of a master on a registry that another has left.
+//   - The members that it finds there are recovered.
+//   - A recovered one is missing until it comes back.
+//   - A removal, in [Stats], is what Mesos calls so: that a member became
+//     unreachable or gone, unregistered or was removed.
+//
 // # The life of an agent
 //
 // A new agent is admitted, and gets an ID. When its stream breaks it is a member
 // still, away, for [Options].AgentReregisterTimeout; so are all agents after a
-// failover. One that does not come back, or of which nothing is heard, is marked
-// unreachable, as fast as the rate and the budget allow ([Budget]). It may come
-// back from there too, and brings its tasks. An agent that unregisters or is
+// failover. One that does not come back is marked unreachable, as fast as the rate
+// and the budget allow ([Budget]). One of which nothing is heard is away, too, and
+// is to be marked at once. It may come back before that, and from there too, and
+// brings its tasks. An agent that unregisters or is
 // removed is forgotten; one that an operator marks gone never comes back. Of each
 // agent one such transition is under way at a time; whoever asks for another
 // meanwhile is told to try again ([ErrNotNow]).

@@ -14,6 +14,9 @@ var (
 	// ErrNotNow: something else is under way for this agent, or there is too
 	// much to do. Try again later; nothing was changed.
 	ErrNotNow = errors.New("not now, try again later")
+	// ErrFull: a new agent is refused, for there are as many as there may be
+	// ([Options].MaxAgents). One that is a member may come back.
+	ErrFull = errors.New("the cluster is full")
 	// ErrEnded: the master was closed or has failed ([Master.Err]). What was
 	// under way may or may not have become durable.
 	ErrEnded = errors.New("master has ended")

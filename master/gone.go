@@ -2,6 +2,7 @@ package master
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -69,9 +70,16 @@ func (l *loop) order(op string, id registry.AgentID,
 	return err
 }
 
+// markGone begins to mark an agent gone. One that is unreachable may be forgotten
+// first, by a prune that was under way: it is not known then.
 func (l *loop) markGone(m *member, by By, answer func(error)) error {
 	at := l.now
 	return l.submit(m, markingGone, ops.MarkGone{ID: m.id, At: at}, by, func(refusal error) {
+		if errors.Is(refusal, ops.ErrNotKnown) && !l.present(m.id) {
+			answer(refusal)
+			l.settle(m)
+			return
+		}
 		if !l.must(refusal) {
 			return
 		}
@@ -93,7 +101,7 @@ func (l *loop) becomeGone(m *member, at time.Time) {
 	l.waiting.budget.forgive(m.id)
 	l.shutdown(m, (&GoneError{m.id}).Error())
 	l.leave(m)
-	l.log.Info("agent is gone", "agent", m.id)
+	l.note(markedGone, "agent", m.id)
 	l.settle(m)
 }
 
@@ -152,7 +160,7 @@ func (l *loop) remove(m *member, by By, left func(), answer func(error)) error {
 			l.endTasks(m, a, wire.TaskGone, "REASON_SLAVE_REMOVED", at)
 		}
 		l.leave(m)
-		l.log.Info("agent was removed", "agent", m.id, "principal", by.Principal, "reason", by.Reason)
+		l.note(removed, "agent", m.id, "principal", by.Principal, "reason", by.Reason)
 		answer(nil)
 		l.settle(m)
 	})

@@ -37,8 +37,9 @@ type loop struct {
 
 	inbox *link.Inbox // of the notices that streams broke
 	self  *link.Process
-	wheel wheel // of the connected agents
+	pulse *pulse // of the streams that stand
 
+	wasFull     bool                // when the last new agent asked
 	missed      bool                // an agent is not recovered any more
 	working     map[string]*working // frameworks, ended or not
 	ended       []*working          // the oldest first
@@ -55,6 +56,7 @@ type loop struct {
 	now    time.Time // of this turn
 	timer  *time.Timer
 	after  []func() // answers that wait for the State to be published
+	notes  notes
 	failed error
 }
 
@@ -64,7 +66,7 @@ func newLoop(ctx context.Context, m *Master) (*loop, error) {
 		unreachable: map[registry.AgentID]map[lostTask]bool{}}
 	l.self = m.links.Start("master", l.inbox)
 	l.elected, l.changed = l.now, true
-	l.wheel = newWheel(m.o.PingTimeout, l.Master.now())
+	l.pulse = newPulse(m.o)
 	l.away.delay = m.o.AgentReregisterTimeout
 	l.waiting = newWaiting(m.o)
 	l.alarms = newAlarms(m.o, l.Master.now())
@@ -117,6 +119,7 @@ func (l *loop) end() {
 	}
 	l.stop()
 	<-l.awaited
+	<-l.pulse.done
 	l.timer.Stop()
 	for _, m := range l.members {
 		if m.stream != nil {

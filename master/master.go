@@ -71,12 +71,14 @@ func start(ctx context.Context, r *registrar.Registrar, o Options) (*Master, *lo
 	l.publish()
 	m.log.Info("master has taken over", "master", o.MasterInfo.ID, "recovered", l.recovered.Len())
 	go m.await(run)
+	go l.pulse.run(run, m)
 	go l.run()
 	return m, l, nil
 }
 
 // Close ends the master and all its streams, and waits for its goroutines. The
-// registrar stays open. It returns [Master.Err].
+// registrar stays open. It returns [Master.Err], each time it is called: whoever
+// has told of that already need not do so again.
 func (m *Master) Close() error {
 	m.stop()
 	<-m.done

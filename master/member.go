@@ -13,7 +13,6 @@ type member struct {
 	id     registry.AgentID
 	doing  transition
 	stream *Stream // that stands; nil if it is away
-	slot   slot    // of the wheel, while it has a stream
 
 	// away and due say that the agent is to come back by then.
 	away *list.Element

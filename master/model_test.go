@@ -40,8 +40,8 @@ type model struct {
 }
 
 // TestWhateverHappensWhatWasAcknowledgedIsSeen lets agents register, break, come
-// back and fall silent, operators interfere, the disk be slow and fail, and
-// masters follow each other, in any order.
+// back, fall silent and be forgotten, operators interfere, the disk be slow and
+// fail, and masters follow each other, in any order.
 func TestWhateverHappensWhatWasAcknowledgedIsSeen(t *testing.T) {
 	seeds := uint64(150)
 	if testing.Short() {
@@ -49,7 +49,11 @@ func TestWhateverHappensWhatWasAcknowledgedIsSeen(t *testing.T) {
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
-			inCluster(t, Options{RemovalBudget: Budget{Share: 1}}, func(c *cluster) {
+			o := Options{RemovalBudget: Budget{Share: 1}}
+			if seed%2 == 1 { // agents that are lost or gone are forgotten soon
+				o.RegistryGCInterval, o.RegistryMaxAgentAge = 2*time.Minute, time.Minute
+			}
+			inCluster(t, o, func(c *cluster) {
 				m := &model{cluster: c, r: rand.New(rand.NewPCG(seed, 1)), results: make(chan func(), 1000)}
 				for i := range 5 {
 					m.machines = append(m.machines, &machineModel{host: fmt.Sprint("host-", i), tasks: map[string]wire.TaskState{}})
@@ -240,6 +244,11 @@ func (m *model) operator(v *machineModel) {
 	if n >= len(calls) {
 		n = 2 + n%3 // the milder ones more often
 	}
+	if v.stream == nil && m.o.RegistryGCInterval > 0 && m.r.IntN(2) == 0 {
+		n = m.r.IntN(len(calls))
+		m.holdDisk()
+		m.pass(m.o.RegistryGCInterval) // it may be about to be forgotten
+	}
 	o := calls[n]
 	m.say("operator: %s %s", o.name, v.host)
 	m.later(func() func() {
@@ -284,11 +293,15 @@ func (m *model) nextMaster() {
 
 // see holds what was acknowledged against what can be seen.
 func (m *model) see() {
+	if err := m.Err(); err != nil {
+		m.Errorf("the master has failed: %v", err)
+	}
 	m.check()
 	s := m.State()
 	for _, v := range m.machines {
 		if v.gone && v.id != "" {
-			if e, known := s.Registry.Entry(v.id); !known || e.State() != registry.Gone {
+			e, known := s.Registry.Entry(v.id)
+			if forgets := m.o.RegistryMaxAgentAge > 0; known && e.State() != registry.Gone || !known && !forgets {
 				m.Errorf("%s was marked gone, and is %v", v.host, e)
 			}
 		}

@@ -22,8 +22,9 @@ type Options struct {
 
 	// PingTimeout is how often each side of a stream sends something; 0 means
 	// 15 s. An agent of which nothing came for MaxPingTimeouts of them, 0
-	// means 5, is taken for unreachable. It is noticed up to one later. Agents are
-	// told both: at most [wire.MaxHeartbeat], and as many as fit a uint32.
+	// means 5, is silent: its stream is ended, and it is to be marked
+	// unreachable. That is noticed up to one later. Agents are told both: at most
+	// [wire.MaxHeartbeat], and as many as fit a uint32.
 	PingTimeout     time.Duration
 	MaxPingTimeouts int
 	// AgentReregisterTimeout is how long an agent may be away after its stream
@@ -37,6 +38,12 @@ type Options struct {
 	RegistryGCInterval    time.Duration
 	RegistryMaxAgentAge   time.Duration
 	RegistryMaxAgentCount int
+
+	// MaxAgents is how many agents may be admitted; 0 means 200,000. A new one
+	// beyond that is refused ([ErrFull]), so that nobody can fill the registry
+	// with agents that are none. One that the registry knows, also as
+	// unreachable, may always come back.
+	MaxAgents int
 
 	// AgentRemovalRateLimit bounds how fast agents are marked unreachable; zero
 	// means no limit. One that comes back before its turn costs nothing.
@@ -99,6 +106,7 @@ func (o *Options) validate() error {
 		{"RegistryGCInterval", o.RegistryGCInterval < 0},
 		{"RegistryMaxAgentAge", o.RegistryMaxAgentAge < 0},
 		{"RegistryMaxAgentCount", o.RegistryMaxAgentCount < 0},
+		{"MaxAgents", o.MaxAgents < 0},
 		{"AgentRemovalRateLimit", o.AgentRemovalRateLimit.Count < 0 || o.AgentRemovalRateLimit.Per < 0},
 		{"RemovalBudget", o.RemovalBudget.Share < 0 || o.RemovalBudget.DomainShare < 0 || o.RemovalBudget.Window < 0 || o.RemovalBudget.Least < 0},
 	} {
@@ -129,6 +137,7 @@ func (o Options) WithDefaults() Options {
 	o.RegistryGCInterval = cmp.Or(o.RegistryGCInterval, 15*time.Minute)
 	o.RegistryMaxAgentAge = cmp.Or(o.RegistryMaxAgentAge, 14*24*time.Hour)
 	o.RegistryMaxAgentCount = cmp.Or(o.RegistryMaxAgentCount, 102_400)
+	o.MaxAgents = cmp.Or(o.MaxAgents, 200_000)
 	o.RecoveryAgentRemovalLimit = cmp.Or(o.RecoveryAgentRemovalLimit, 1)
 	o.RemovalBudget.Share = cmp.Or(o.RemovalBudget.Share, 0.5)
 	o.RemovalBudget.DomainShare = cmp.Or(o.RemovalBudget.DomainShare, 1)

@@ -22,6 +22,7 @@ func TestOptionsThatNoMasterCanWorkWithAreRefusedByName(t *testing.T) {
 		"RegistryGCInterval":     {RegistryGCInterval: -1},
 		"RegistryMaxAgentAge":    {RegistryMaxAgentAge: -1},
 		"RegistryMaxAgentCount":  {RegistryMaxAgentCount: -1},
+		"MaxAgents":              {MaxAgents: -1},
 		"AgentRemovalRateLimit":  {AgentRemovalRateLimit: Rate{Count: 1, Per: -1}},
 		"RemovalBudget":          {RemovalBudget: Budget{Least: -1}},
 	} {

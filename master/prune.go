@@ -13,9 +13,11 @@ import (
 const maxPrune = 10_000
 
 // prune forgets agents that have been unreachable or gone for too long, or too
-// many. An agent that comes back meanwhile stays: whoever is decided first.
+// many. One for which something is under way has its turn at the next interval,
+// so that all of those that the operations name are forgotten by them; what is
+// asked for after finds an agent that is not known.
 func (l *loop) prune() {
-	if l.alarms.pruning {
+	if l.alarms.pruning > 0 {
 		return
 	}
 	unreachable, gone := l.expired(registry.Unreachable), l.expired(registry.Gone)
@@ -33,16 +35,17 @@ func (l *loop) expired(s registry.State) (ids []registry.AgentID) {
 	slices.SortFunc(all, func(a, b registry.Entry) int { return cmp.Compare(a.Since(), b.Since()) })
 	for i, e := range all {
 		if len(all)-i > l.o.RegistryMaxAgentCount || l.now.Sub(e.Status().At) > l.o.RegistryMaxAgentAge {
-			ids = append(ids, e.ID())
+			if m := l.members[e.ID()]; m == nil || m.doing == nothing {
+				ids = append(ids, e.ID())
+			}
 		}
 	}
 	return ids
 }
 
 func (l *loop) submitPrune(op ops.Prune, ids []registry.AgentID) {
-	l.alarms.pruning = true
 	c := &change{then: func(refusal error) {
-		l.alarms.pruning = false
+		l.alarms.pruning--
 		if !l.must(refusal) {
 			return
 		}
@@ -53,7 +56,7 @@ func (l *loop) submitPrune(op ops.Prune, ids []registry.AgentID) {
 		}
 		l.log.Info("agents were forgotten", "count", len(ids))
 	}}
-	if l.begin(c, op, By{Reason: "unreachable or gone for too long"}) != nil {
-		l.alarms.pruning = false // at the next interval
+	if l.begin(c, op, By{Reason: "unreachable or gone for too long"}) == nil { // else at the next interval
+		l.alarms.pruning++
 	}
 }

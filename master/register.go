@@ -11,7 +11,11 @@ import (
 	"github.com/eaba02dc/registrar/registry"
 )
 
-// machine is what a new agent is known by before it knows its ID.
+// machine is what a new agent is known by before it knows its ID. The port tells
+// agents of one host apart; for those that have none, only the incarnation does,
+// which is why it is to be random and the agent's own. That a port is not asked
+// for has this reason: an agent whose answers are lost would be a new member with
+// each attempt.
 type machine struct {
 	hostname    string
 	port        uint16
@@ -88,13 +92,22 @@ func (l *loop) letIn(id registry.AgentID, s *Stream, call *wire.Subscribe, answe
 	if known && e.State() == registry.Gone {
 		return &GoneError{id}
 	}
-	supersedes, err := l.mayTake(m, e, known, call)
-	if err != nil {
-		return err
+	var ( // what another incarnation takes the place of
+		holder     *registry.Agent
+		supersedes string
+	)
+	if known && e.Incarnation() != call.Agent.Incarnation {
+		holder, supersedes = l.holder(e), e.Incarnation()
+		if err := l.mayTake(m, holder, call); err != nil {
+			return err
+		}
+	}
+	if !known && l.full() {
+		return fmt.Errorf("%w: it may have %d agents", ErrFull, l.o.MaxAgents)
 	}
 	agent := call.Agent
 	agent.ID = id
-	in := joining{member: m, stream: s, call: call, agent: agent, answer: answer, back: known || call.AgentID != ""}
+	in := joining{member: m, stream: s, call: call, agent: agent, answer: answer, back: known || call.AgentID != "", holder: holder}
 	if in.back {
 		return l.submit(m, reregistering, ops.Readmit{Agent: agent, Supersedes: supersedes}, By{}, func(refusal error) { l.join(&in, refusal) })
 	}
@@ -102,21 +115,53 @@ func (l *loop) letIn(id registry.AgentID, s *Stream, call *wire.Subscribe, answe
 	return l.submit(m, registering, ops.Admit{Agent: agent}, By{}, func(refusal error) { l.join(&in, refusal) })
 }
 
-// mayTake decides between two machines that claim one ID. While one of them is
-// connected, another must name its incarnation as superseded; one that is away
-// is superseded by whoever comes.
-func (l *loop) mayTake(m *member, e registry.Entry, known bool, call *wire.Subscribe) (supersedes string, err error) {
-	if !known || e.Incarnation() == call.Agent.Incarnation {
-		return "", nil
+// full says that there is no room for the agent that is about to be admitted,
+// which is among the members already, as others are for which something is under
+// way. The first that is refused is logged.
+func (l *loop) full() bool {
+	full := len(l.members) > l.o.MaxAgents
+	if full && !l.wasFull {
+		l.log.Error("new agents are refused: the cluster is full", "agents", len(l.members)-1, "max", l.o.MaxAgents)
 	}
-	if m.stream == nil || m.stream.closed.Load() || call.Supersedes == e.Incarnation() {
-		return e.Incarnation(), nil
+	l.wasFull = full
+	return full
+}
+
+// mayTake decides between two machines that claim one ID. While the holder is
+// connected, another must name its incarnation as superseded. Once that
+// connection is down, and so after a failover too, the holder is superseded by
+// whoever comes: it may be the same machine, booted anew without its state file.
+func (l *loop) mayTake(m *member, holder *registry.Agent, call *wire.Subscribe) error {
+	if m.stream == nil || m.stream.closed.Load() || call.Supersedes == holder.Incarnation {
+		return nil
 	}
-	holder, _ := l.agents.Get(m.id)
-	is, asks := holder.Info, call.Agent
-	return "", &ops.Error{Op: "subscribe", Agent: m.id, Err: &ops.IncarnationError{
-		Admitted: ops.Claimant{Hostname: is.Hostname, Port: is.Port, Incarnation: is.Incarnation},
+	asks := &call.Agent
+	return &ops.Error{Op: "subscribe", Agent: m.id, Err: &ops.IncarnationError{
+		Admitted: ops.Claimant{Hostname: holder.Hostname, Port: holder.Port, Incarnation: holder.Incarnation},
 		Claims:   ops.Claimant{Hostname: asks.Hostname, Port: asks.Port, Incarnation: asks.Incarnation}}}
+}
+
+// holder is what is known of the machine that has an ID.
+func (l *loop) holder(e registry.Entry) *registry.Agent {
+	if a, ok := l.agents.Get(e.ID()); ok {
+		return &a.Info
+	}
+	if a, ok := l.recovered.Get(e.ID()); ok {
+		return a
+	}
+	a, _ := e.Agent() // of one that was imported, nothing may be known
+	return &a
+}
+
+// noteTaken tells an operator that another host took over an ID: they may be
+// copies of one machine.
+func (l *loop) noteTaken(in *joining) {
+	h := in.holder
+	if h == nil || h.Hostname == "" || h.Hostname == in.agent.Hostname {
+		return
+	}
+	l.note(superseded, "agent", in.member.id, "hostname", in.agent.Hostname, "port", in.agent.Port,
+		"superseded_hostname", h.Hostname, "superseded_port", h.Port)
 }
 
 // joining is an agent on its way in.
@@ -126,7 +171,8 @@ type joining struct {
 	call   *wire.Subscribe
 	agent  registry.Agent
 	answer func(error)
-	back   bool // it says that it was a member, or the registry does
+	back   bool            // it says that it was a member, or the registry does
+	holder *registry.Agent // whose ID it takes in another incarnation, or nil
 }
 
 // join takes an agent in that is durably a member, or tells it why it is not.
@@ -145,6 +191,7 @@ func (l *loop) join(in *joining, refusal error) {
 		return
 	}
 	l.back(m)
+	l.noteTaken(in)
 	a := l.arrive(in)
 	l.attach(m, s)
 	l.report(m, a, in.call)
@@ -203,13 +250,14 @@ func (l *loop) attach(m *member, s *Stream) {
 	if s.closed.Load() { // before it knew its generation
 		s.broke(link.Lost)
 	}
-	l.wheel.add(m)
+	s.live() // until now it could not say anything
+	l.pulse.add(s, l.Master.now())
 	l.stats.ConnectedAgents++
 }
 
 // detach parts an agent from its stream.
 func (l *loop) detach(m *member) {
-	l.wheel.remove(m)
+	l.pulse.remove(m.stream)
 	m.stream = nil
 	l.stats.ConnectedAgents--
 }

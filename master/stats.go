@@ -1,6 +1,9 @@
 package master
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // Stats counts what a master has done since it was started; the names are those
 // of Mesos's metrics where it has the thing. It is a copy.
@@ -17,11 +20,15 @@ type Stats struct {
 	UnreachableScheduled, UnreachableCompleted, UnreachableCanceled uint64
 	// UnreachableWaiting are between the two now.
 	UnreachableWaiting int
+	// FrozenSince is since when none, or none of some fault domain, is marked
+	// unreachable, because there were too many; zero while all is well. See
+	// [State.Frozen].
+	FrozenSince time.Time
 	// Pruned agents were forgotten after they had been unreachable or gone.
 	Pruned uint64
 	// Drained agents became empty.
 	Drained uint64
-	// Disconnections are streams that broke.
+	// Disconnections are streams that broke, or whose agents were silent.
 	Disconnections uint64
 
 	// TasksFinished and the others are tasks that ended so.

@@ -22,6 +22,8 @@ type Stream struct {
 	generation atomic.Uint64    // of the link; 0 until the agent is a member
 	closed     atomic.Bool
 	heard      atomic.Int64 // when something came last, by the age of the master
+	held       atomic.Bool  // Receive waits for the loop: nothing can be heard
+	slot       slot         // of the pulse, which guards it
 
 	receiving sync.Mutex // holds calls in their order
 	sequence  uint64     // of the last call
@@ -50,8 +52,8 @@ const slowReader = link.Reason("too many events wait to be read")
 // any goroutine, when the stream has events to take after it had none, and when
 // it has ended; it must not block.
 //
-// An error is one of these: [ErrNotNow], [ErrEnded] or the end of ctx, after
-// which the agent tries again; a [*GoneError], and it is not to come back; an
+// An error is one of these: [ErrNotNow], [ErrFull], [ErrEnded] or the end of ctx,
+// after which the agent tries again; a [*GoneError], and it is not to come back; an
 // [*ops.IncarnationError], when two machines claim one ID; or one that has a
 // [*registry.FieldError], and it is to say something else.
 func (m *Master) Subscribe(ctx context.Context, call *wire.Subscribe, address string, wake func()) (*Stream, error) {
@@ -132,15 +134,31 @@ func (s *Stream) Receive(call wire.Call) error {
 	if over, err := s.isOver(); over {
 		return err
 	}
-	select {
-	case s.master.calls <- func(l *loop) { l.receive(s, sequence, call) }:
+	if s.hand(func(l *loop) { l.receive(s, sequence, call) }) {
 		s.sequence = sequence
 		return nil
-	case <-s.ended:
-	case <-s.master.done:
 	}
 	_, err := s.isOver()
 	return err
+}
+
+// hand hands a call to the loop, unless the stream ends first. While it waits,
+// what else the agent says is not read; that is not the agent's silence.
+func (s *Stream) hand(call func(*loop)) bool {
+	select {
+	case s.master.calls <- call:
+		return true
+	default:
+	}
+	s.held.Store(true)
+	defer func() { s.live(); s.held.Store(false) }()
+	select {
+	case s.master.calls <- call:
+		return true
+	case <-s.ended:
+	case <-s.master.done:
+	}
+	return false
 }
 
 // isOver says whether what comes up the stream is dropped.
@@ -160,6 +178,14 @@ func (s *Stream) isOver() (over bool, err error) {
 }
 
 func (s *Stream) live() { s.heard.Store(int64(s.master.now())) }
+
+// lastHeard is when something came last, or now if nothing can be heard.
+func (s *Stream) lastHeard(now time.Duration) time.Duration {
+	if s.held.Load() { // before heard: after held, it is fresh
+		return now
+	}
+	return time.Duration(s.heard.Load())
+}
 
 // Ended is closed when the master is done with the stream: no event comes after
 // those that wait, and the connection is to be closed once they are sent.

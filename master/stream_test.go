@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -107,31 +108,6 @@ func TestHeartbeatsGoDownEachIntervalAndDoNotWakeTheLoop(t *testing.T) {
 	})
 }
 
-func TestAgentsAreSpreadOverTheInterval(t *testing.T) {
-	w := newWheel(64*time.Second, 0)
-	members := make([]*member, 640)
-	for i := range members {
-		members[i] = &member{}
-		w.add(members[i])
-	}
-	for i := 0; i < len(members); i += 2 {
-		w.remove(members[i])
-	}
-	visited := 0
-	w.turn(time.Second, func(*member) { visited++ })
-	if visited != 10 && visited != 0 {
-		t.Errorf("%d of 320 were visited in a 64th of the interval", visited)
-	}
-	w.turn(64*time.Second, func(*member) { visited++ })
-	if visited != 320 {
-		t.Errorf("%d were visited in the interval, want 320", visited)
-	}
-	w.turn(time.Hour, func(*member) { visited++ })
-	if visited != 640 || w.due != time.Hour+time.Second {
-		t.Errorf("after an hour %d were visited, the next at %v; want each once more", visited, w.due)
-	}
-}
-
 func TestSlowReaderLosesItsStream(t *testing.T) {
 	inCluster(t, Options{}, func(c *cluster) {
 		a := c.join(newcomer("host-1"))
@@ -199,10 +175,96 @@ func TestAnotherIncarnationWaitsUntilTheHolderIsAway(t *testing.T) {
 }
 
 func TestAnotherIncarnationMayComeAfterAFailover(t *testing.T) {
-	inCluster(t, Options{}, func(c *cluster) {
+	var log lines
+	inCluster(t, Options{Logger: log.logger()}, func(c *cluster) {
 		id := c.join(of(newcomer("host-1"), "boot-1")).id
 		c.failover()
+		log.take()
 		c.join(of(comesBack(id, "host-1"), "boot-2"))
+		log.want(t) // it may well be the same machine
+	})
+}
+
+func TestOperatorIsToldWhenAnotherHostTakesAnID(t *testing.T) {
+	var log lines
+	inCluster(t, Options{Logger: log.logger()}, func(c *cluster) {
+		holder := c.join(of(newcomer("host-1"), "boot-1"))
+		holder.breaks()
+		log.take()
+		second := c.join(of(comesBack(holder.id, "host-2"), "boot-2"))
+		log.want(t, fmt.Sprintf(`WARN "agent was superseded by another host" agent=%s `+
+			`hostname=host-2 port=5051 superseded_hostname=host-1 superseded_port=5051`, holder.id))
+		_, err := c.subscribe(of(comesBack(holder.id, "host-1"), "boot-1")) // it is the first that is refused now
+		c.wantsErr("the first", err, ops.ErrIncarnation)
+		second.breaks()
+		log.take()
+		said := of(comesBack(holder.id, "host-3"), "boot-3")
+		said.Supersedes = "boot-2"
+		third := c.join(said)
+		if got := log.take(); len(got) != 1 || !strings.Contains(got[0], "superseded_hostname=host-2") {
+			c.Errorf("logged %q", got) // it said so, and may have a copy of the other's file
+		}
+		c.lose(third)
+		log.take()
+		c.join(of(comesBack(holder.id, "host-1"), "boot-1")) // of one that is unreachable, too
+		if got := log.take(); len(got) != 1 || !strings.Contains(got[0], "superseded_hostname=host-3") {
+			c.Errorf("logged %q", got)
+		}
+		c.is("S0 connected tasks=0")
+	})
+}
+
+func TestAgentsOfOneHostWithoutPortsAreToldApartByTheirIncarnations(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		for _, incarnation := range []string{"random-1", "random-2", "random-1"} {
+			call := of(newcomer("host-1"), incarnation)
+			call.Agent.Port = 0
+			c.join(call)
+		}
+		c.is("S0 connected tasks=0", "S1 connected tasks=0")
+	})
+}
+
+func TestFullClusterTakesNoNewAgentButThoseThatComeBack(t *testing.T) {
+	var log lines
+	inCluster(t, Options{MaxAgents: 2, Logger: log.logger()}, func(c *cluster) {
+		lost := c.join(newcomer("host-0"))
+		c.lose(lost)
+		a, b := c.join(of(newcomer("host-1"), "boot-1")), c.join(newcomer("host-2"))
+		log.take()
+		for _, call := range []*wire.Subscribe{newcomer("host-3"), comesBack("says-so", "host-3")} {
+			_, err := c.subscribe(call)
+			c.wantsErr("a new agent", err, ErrFull)
+			if errors.Is(err, ErrNotNow) {
+				c.Error("it is told that something is under way")
+			}
+		}
+		log.want(t, `ERROR "new agents are refused: the cluster is full" agents=2 max=2`)
+		c.join(of(newcomer("host-1"), "boot-1")) // it did not learn that it is a member
+		c.join(comesBack(b.id, "host-2"))
+		c.join(comesBack(lost.id, "host-0"))
+		c.is("S0 connected tasks=0", "S1 connected tasks=0", "S2 connected tasks=0")
+		c.failover()
+		c.join(comesBack(a.id, "host-1"))
+		c.must(c.Remove(c.Context(), b.id, By{}))
+		c.must(c.Remove(c.Context(), lost.id, By{}))
+		c.join(newcomer("host-4"))
+		_, err := c.subscribe(newcomer("host-5"))
+		c.wantsErr("one too many", err, ErrFull)
+		if s := c.Stats(); s.Refused != 1 || s.Postponed != 0 {
+			c.Errorf("counted %+v", s)
+		}
+	})
+}
+
+func TestAgentsThatComeToAFullClusterAtOnceAreNotTooMany(t *testing.T) {
+	inCluster(t, Options{MaxAgents: 1}, func(c *cluster) {
+		release := c.gate.hold()
+		first := background(c, func() error { _, err := c.subscribe(newcomer("host-1")); return err })
+		_, err := c.subscribe(newcomer("host-2"))
+		c.wantsErr("the second", err, ErrFull)
+		release(nil)
+		c.must(<-first)
 	})
 }
 

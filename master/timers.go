@@ -5,59 +5,6 @@ import (
 	"time"
 )
 
-// wheelSlots is into how many parts the wheel spreads the agents.
-const wheelSlots = 64
-
-// wheel goes by all connected agents once in an interval, a part of them at a
-// time. Adding and removing costs O(1), and nothing wakes up for a single agent.
-type wheel struct {
-	step  time.Duration // from one slot to the next
-	due   time.Duration // when the next slot's turn is, by the age of the master
-	next  int
-	fill  int // the slot for the next agent, so that they spread
-	count int
-	slots [wheelSlots][]*member
-}
-
-// slot is a place in the wheel.
-type slot struct{ wheel, index int }
-
-func newWheel(interval, now time.Duration) wheel {
-	step := max(interval/wheelSlots, 1)
-	return wheel{step: step, due: now + step}
-}
-
-func (w *wheel) add(m *member) {
-	m.slot = slot{w.fill, len(w.slots[w.fill])}
-	w.slots[w.fill] = append(w.slots[w.fill], m)
-	w.fill = (w.fill + 1) % wheelSlots
-	w.count++
-}
-
-func (w *wheel) remove(m *member) {
-	s := w.slots[m.slot.wheel]
-	last := s[len(s)-1]
-	s[m.slot.index], last.slot.index = last, m.slot.index
-	s[len(s)-1] = nil
-	w.slots[m.slot.wheel] = s[:len(s)-1]
-	w.count--
-}
-
-// turn visits the agents whose turn it is. After a long wait it goes round once.
-func (w *wheel) turn(now time.Duration, visit func(*member)) {
-	for range wheelSlots {
-		if w.due > now {
-			return
-		}
-		for _, m := range w.slots[w.next] {
-			visit(m)
-		}
-		w.next = (w.next + 1) % wheelSlots
-		w.due += w.step
-	}
-	w.due = max(w.due, now+w.step)
-}
-
 // deadlines are agents that are to come back within the same delay, so that
 // they stand in the order in which they are due.
 type deadlines struct {
@@ -90,7 +37,7 @@ type alarms struct {
 	recoveryAt       time.Duration // the end of the wait for recovered agents; 0 once it came
 	recoveredAtFirst int
 	gcAt             time.Duration
-	pruning          bool
+	pruning          int           // operations under way that forget agents
 	checkAt          time.Duration // whether the registrar has failed
 	retryAt          time.Duration // of what the registrar had no room for; 0 for nothing
 }
@@ -105,7 +52,6 @@ func (l *loop) tick() {
 		return
 	}
 	now := l.Master.now()
-	l.wheel.turn(now, func(m *member) { l.visit(m, now) })
 	for m := l.away.first(); m != nil && m.due <= now; m = l.away.first() {
 		l.away.remove(m)
 		l.scheduleUnreachable(m)
@@ -134,9 +80,6 @@ func (l *loop) tick() {
 
 func (l *loop) nextTick() time.Duration {
 	next := min(l.alarms.gcAt, l.alarms.checkAt)
-	if l.wheel.count > 0 {
-		next = min(next, l.wheel.due)
-	}
 	if m := l.away.first(); m != nil {
 		next = min(next, m.due)
 	}
@@ -146,20 +89,4 @@ func (l *loop) nextTick() time.Duration {
 		}
 	}
 	return next
-}
-
-// visit looks after a connected agent once in an interval.
-func (l *loop) visit(m *member, now time.Duration) {
-	s := m.stream
-	s.keepAlive(now - l.o.PingTimeout/2) // so that no pause is longer than an interval and a half
-	if l.silent(m, now) {
-		l.scheduleUnreachable(m)
-	} else if m.waits != nil {
-		l.back(m)
-	}
-}
-
-// silent says that nothing came from a connected agent for too long.
-func (l *loop) silent(m *member, now time.Duration) bool {
-	return now-time.Duration(m.stream.heard.Load()) >= l.o.PingTimeout*time.Duration(l.o.MaxPingTimeouts)
 }

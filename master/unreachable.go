@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/eaba02dc/registrar/agent/wire"
 	"github.com/eaba02dc/registrar/ops"
 	"github.com/eaba02dc/registrar/registry"
 )
@@ -104,10 +103,6 @@ func (l *loop) markWaiting() {
 			l.stats.UnreachableCanceled++
 			continue
 		}
-		if m.stream != nil && !l.silent(m, now) {
-			l.back(m)
-			continue
-		}
 		if !m.exempt && !l.affordable(m, now) {
 			continue
 		}
@@ -118,7 +113,10 @@ func (l *loop) markWaiting() {
 			break
 		}
 	}
-	l.stats.UnreachableWaiting = w.len()
+	l.stats.UnreachableWaiting, l.stats.FrozenSince = w.len(), time.Time{}
+	if len(l.frozen) > 0 {
+		l.stats.FrozenSince = l.frozen[0].Since // the oldest stands first
+	}
 }
 
 // token takes a token of the rate, or sets the time for the next.
@@ -162,10 +160,7 @@ func (l *loop) becomeUnreachable(m *member, at time.Time) {
 	if a, ok := l.agents.Get(m.id); ok {
 		l.loseTasks(m, a, at)
 	}
-	if s := m.stream; s != nil {
-		l.tell(func() { s.end(&wire.Error{Message: "nothing was heard of the agent for too long; register again"}) })
-	}
 	l.leave(m)
-	l.log.Warn("agent is unreachable", "agent", m.id)
+	l.note(unreachable, "agent", m.id)
 	l.settle(m)
 }

@@ -1,0 +1,102 @@
+package master
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// lines are what a master has logged, without the times.
+type lines struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *lines) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+}
+
+// take takes what was logged since the last time.
+func (l *lines) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := strings.NewReplacer("level=", "", "msg=", "").Replace(l.buf.String())
+	l.buf.Reset()
+	all := strings.Split(text, "\n")
+	return all[:len(all)-1]
+}
+
+func (l *lines) want(t *testing.T, want ...string) {
+	t.Helper()
+	if got := l.take(); !slices.Equal(got, want) {
+		t.Errorf("logged\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestManyAgentsThatBreakAtOnceAreOneLine(t *testing.T) {
+	var log lines
+	o := Options{Logger: log.logger(), RemovalBudget: Budget{Share: 1}}
+	inCluster(t, o, func(c *cluster) {
+		var agents []*agent
+		for i := range maxNotes + 1 {
+			agents = append(agents, c.join(newcomer(fmt.Sprint("host-", i))))
+		}
+		log.take()
+		resume := c.stall()
+		for _, a := range agents {
+			a.Close()
+		}
+		resume()
+		log.want(t, fmt.Sprintf(`INFO "agents disconnected" count=%d`, len(agents)))
+		c.pass(10 * time.Minute)
+		log.want(t, fmt.Sprintf(`WARN "agents are unreachable" count=%d`, len(agents)))
+	})
+}
+
+func TestFewAgentsThatBreakAtOnceAreNamed(t *testing.T) {
+	var log lines
+	inCluster(t, Options{Logger: log.logger()}, func(c *cluster) {
+		var agents []*agent
+		var want []string
+		for i := range maxNotes {
+			a := c.join(newcomer(fmt.Sprint("host-", i)))
+			agents = append(agents, a)
+			want = append(want, fmt.Sprintf(`INFO "agent disconnected" agent=%s hostname=host-%d reason="connection lost"`, a.id, i))
+		}
+		log.take()
+		resume := c.stall()
+		for _, a := range agents {
+			a.Close()
+		}
+		resume()
+		log.want(t, want...)
+	})
+}
+
+func TestNamesWithoutEndAreNotLoggedInFull(t *testing.T) {
+	var log lines
+	inCluster(t, Options{Logger: log.logger()}, func(c *cluster) {
+		c.join(newcomer(strings.Repeat("h", 100_000))).breaks()
+		for _, line := range log.take() {
+			if len(line) > 1000 {
+				c.Errorf("a line of %d bytes was logged", len(line))
+			}
+		}
+	})
+}
