@@ -75,16 +75,16 @@ func (s *State) check() (errs []error) {
 		if e, _ := s.Registry.Entry(a.Info.ID); a.Status.Deactivated != e.Status().Deactivated || a.Status.Drain.State != e.Status().Drain.State {
 			bad("agent %q is %+v, in the registry %+v", a.Info.ID, a.Status, e.Status())
 		}
-		if _, twice := s.recovered.Get(a.Info.ID); twice {
+		if _, twice := s.recovered.Get(&registry.Agent{ID: a.Info.ID}); twice {
 			bad("agent %q is here and recovered", a.Info.ID)
 		}
-		for _, t := range a.Tasks {
+		for t := range a.Tasks() {
 			if !running[t] || t.AgentID != a.Info.ID {
 				bad("task %q of agent %q is not its framework's", t.ID, a.Info.ID)
 			}
 			delete(running, t)
 		}
-		for _, e := range a.Executors {
+		for e := range a.Executors() {
 			if !executors[e] {
 				bad("executor %q of agent %q is not its framework's", e.ID, a.Info.ID)
 			}

@@ -277,7 +277,7 @@ func (c *cluster) where() (lines []string) {
 		} else if a.Status.Deactivated {
 			word += " deactivated"
 		}
-		lines = append(lines, fmt.Sprintf("%s %s tasks=%d", short(s, a.Info.ID), word, len(a.Tasks)))
+		lines = append(lines, fmt.Sprintf("%s %s tasks=%d", short(s, a.Info.ID), word, a.TasksLen()))
 	}
 	for a := range s.Recovered() {
 		lines = append(lines, string(short(s, a.ID))+" recovered")

@@ -22,7 +22,7 @@ type DrainConfig struct {
 // one more.
 func (m *Master) Drain(ctx context.Context, id registry.AgentID, c DrainConfig, by By) error {
 	return m.order(ctx, "drain", id, func(l *loop, m *member, s registry.Status, answer func(error)) error {
-		if a, ok := l.agents.Get(id); ok && !slices.Contains(a.Capabilities, drainCapability) {
+		if a, ok := l.find(id); ok && !slices.Contains(a.Capabilities, drainCapability) {
 			return &ops.Error{Op: "drain", Agent: id, Err: ErrCannotDrain}
 		}
 		return l.decide(m, ops.Drain{ID: id, MaxGrace: c.MaxGrace, MarkGone: c.MarkGone}, by, answer)
@@ -78,8 +78,8 @@ func (l *loop) follow(m *member) {
 // One that is unreachable, or missing since a failover, may have some still
 // (MESOS-9934).
 func (l *loop) checkDrained(m *member) {
-	a, here := l.agents.Get(m.id)
-	if !here || m.doing != nothing || a.Status.Drain.State != registry.Draining || len(a.Tasks) > 0 {
+	a, here := l.find(m.id)
+	if !here || m.doing != nothing || a.Status.Drain.State != registry.Draining || a.TasksLen() > 0 {
 		return
 	}
 	var err error

@@ -1,12 +1,13 @@
 package master
 
 import (
+	"cmp"
 	"iter"
+	"strings"
 	"time"
 
-	"github.com/tidwall/btree"
-
 	"github.com/eaba02dc/registrar/agent/wire"
+	"github.com/eaba02dc/registrar/master/leaves"
 	"github.com/eaba02dc/registrar/registry"
 )
 
@@ -23,10 +24,15 @@ type Framework struct {
 	// found to have ended; zero while it has not.
 	Registered, Unregistered time.Time
 
-	tasks       btree.Map[string, *wire.Task] // by taskKey
-	unreachable btree.Map[uint64, *wire.Task] // the oldest first
-	completed   btree.Map[uint64, *wire.Task] // the oldest first
-	executors   btree.Map[string, *Executor]  // by agent and ID
+	tasks                  leaves.Map[*wire.Task]
+	unreachable, completed leaves.Map[*Past]
+	executors              leaves.Map[*Executor]
+}
+
+// Past is a task that is not on an agent, in the order in which they left theirs.
+type Past struct {
+	Task  *wire.Task
+	place uint64
 }
 
 // Executor is an executor of a framework, and where it runs.
@@ -38,26 +44,58 @@ type Executor struct {
 // Tasks yields the tasks that have not ended, on agents that are admitted, in
 // the order of their IDs. A task is in one of Tasks, UnreachableTasks and
 // CompletedTasks.
-func (f *Framework) Tasks() iter.Seq[*wire.Task] { return values(&f.tasks) }
+func (f *Framework) Tasks() iter.Seq[*wire.Task] { return f.tasks.All() }
+
+// TaskLeaves yields the same, in leaves.
+func (f *Framework) TaskLeaves() iter.Seq[*leaves.Leaf[*wire.Task]] { return f.tasks.Leaves() }
 
 // UnreachableTasks yields tasks that were on agents which became unreachable,
 // the latest last.
-func (f *Framework) UnreachableTasks() iter.Seq[*wire.Task] { return values(&f.unreachable) }
+func (f *Framework) UnreachableTasks() iter.Seq[*wire.Task] { return tasksOf(&f.unreachable) }
+
+// UnreachableLeaves yields the same, in leaves.
+func (f *Framework) UnreachableLeaves() iter.Seq[*leaves.Leaf[*Past]] { return f.unreachable.Leaves() }
 
 // CompletedTasks yields tasks that have ended, the latest last.
-func (f *Framework) CompletedTasks() iter.Seq[*wire.Task] { return values(&f.completed) }
+func (f *Framework) CompletedTasks() iter.Seq[*wire.Task] { return tasksOf(&f.completed) }
+
+// CompletedLeaves yields the same, in leaves.
+func (f *Framework) CompletedLeaves() iter.Seq[*leaves.Leaf[*Past]] { return f.completed.Leaves() }
 
 // Executors yields its executors, in the order of their agents and IDs.
-func (f *Framework) Executors() iter.Seq[*Executor] { return values(&f.executors) }
+func (f *Framework) Executors() iter.Seq[*Executor] { return f.executors.All() }
 
-// working is a framework as the loop changes it. Its maps are the loop's own;
-// publishing copies them.
+// ExecutorLeaves yields the same, in leaves.
+func (f *Framework) ExecutorLeaves() iter.Seq[*leaves.Leaf[*Executor]] { return f.executors.Leaves() }
+
+func tasksOf(m *leaves.Map[*Past]) iter.Seq[*wire.Task] {
+	return func(yield func(*wire.Task) bool) {
+		for p := range m.All() {
+			if !yield(p.Task) {
+				return
+			}
+		}
+	}
+}
+
+// compareByID is the order of tasks within a framework.
+func compareByID(a, b *wire.Task) int {
+	return cmp.Or(strings.Compare(a.ID, b.ID), cmp.Compare(a.AgentID, b.AgentID))
+}
+
+func comparePast(a, b *Past) int { return cmp.Compare(a.place, b.place) }
+
+func compareExecutors(a, b *Executor) int {
+	return cmp.Or(cmp.Compare(a.AgentID, b.AgentID), strings.Compare(a.Info.ID, b.Info.ID))
+}
+
+// working is a framework as the loop changes it; publishing copies it.
 type working struct {
 	info                     wire.FrameworkInfo
 	registered, unregistered time.Time
 
-	tasks                  btree.Map[string, *wire.Task]
-	executors              btree.Map[string, *Executor]
+	tasks                  leaves.Map[*wire.Task]
+	executors              leaves.Map[*Executor]
 	unreachable, completed history
 
 	agents int // that hold it, see member.holds
@@ -66,10 +104,14 @@ type working struct {
 	public  *Framework // as it was published last
 }
 
+func newWorking(id string, now time.Time) *working {
+	return &working{info: wire.FrameworkInfo{ID: id}, registered: now, tasks: leaves.New(compareByID),
+		executors: leaves.New(compareExecutors), unreachable: newHistory(), completed: newHistory()}
+}
+
 func (w *working) publish() *Framework {
 	f := &Framework{Info: w.info, Registered: w.registered, Unregistered: w.unregistered,
-		tasks: *w.tasks.Copy(), executors: *w.executors.Copy(),
-		unreachable: *w.unreachable.tasks.Copy(), completed: *w.completed.tasks.Copy()}
+		tasks: w.tasks, executors: w.executors, unreachable: w.unreachable.tasks, completed: w.completed.tasks}
 	w.changed, w.public = false, f
 	return f
 }
@@ -79,44 +121,50 @@ func (w *working) empty() bool {
 	return w.agents == 0 && w.tasks.Len() == 0 && w.executors.Len() == 0 && w.unreachable.tasks.Len() == 0
 }
 
-// taskKey names a task within its framework. An agent's ID has no NUL in it.
-func taskKey(t *wire.Task) string { return t.ID + "\x00" + string(t.AgentID) }
+// taskKey names a task within its framework.
+type taskKey struct {
+	task  string
+	agent registry.AgentID
+}
 
-func executorKey(id registry.AgentID, executor string) string { return string(id) + "\x00" + executor }
+func keyOf(t *wire.Task) taskKey { return taskKey{t.ID, t.AgentID} }
 
 // history is tasks that are not on an agent, the oldest first.
 type history struct {
-	tasks  btree.Map[uint64, *wire.Task]
-	places map[string]uint64 // by taskKey
-	next   uint64
+	tasks leaves.Map[*Past]
+	found map[taskKey]*Past
+	next  uint64
+}
+
+func newHistory() history {
+	return history{tasks: leaves.New(comparePast), found: map[taskKey]*Past{}}
 }
 
 // add writes a task down, in place of an older word about it, and returns the
 // oldest if that has to go, which may be the task itself.
-func (h *history) add(t *wire.Task, most int) (dropped *wire.Task) {
-	if h.places == nil {
-		h.places = map[string]uint64{}
-	}
-	h.take(taskKey(t))
+func (h *history) add(e *leaves.Edit, t *wire.Task, most int) (dropped *wire.Task) {
+	h.take(e, keyOf(t))
 	h.next++
-	h.places[taskKey(t)] = h.next
-	h.tasks.Set(h.next, t)
+	p := &Past{t, h.next}
+	h.found[keyOf(t)] = p
+	h.tasks.Set(e, p)
 	if h.tasks.Len() <= max(most, 0) {
 		return nil
 	}
-	_, dropped, _ = h.tasks.PopMin()
-	delete(h.places, taskKey(dropped))
+	oldest, _ := h.tasks.First()
+	dropped, _ = h.take(e, keyOf(oldest.Task))
 	return dropped
 }
 
-func (h *history) has(key string) bool { _, ok := h.places[key]; return ok }
+func (h *history) has(key taskKey) bool { return h.found[key] != nil }
 
 // take takes a task out.
-func (h *history) take(key string) (*wire.Task, bool) {
-	place, ok := h.places[key]
-	if !ok {
+func (h *history) take(e *leaves.Edit, key taskKey) (*wire.Task, bool) {
+	p := h.found[key]
+	if p == nil {
 		return nil, false
 	}
-	delete(h.places, key)
-	return h.tasks.Delete(place)
+	delete(h.found, key)
+	h.tasks.Delete(e, p)
+	return p.Task, true
 }

@@ -12,7 +12,7 @@ import (
 func (l *loop) framework(id string) *working {
 	w := l.working[id]
 	if w == nil {
-		w = &working{info: wire.FrameworkInfo{ID: id}, registered: l.now}
+		w = newWorking(id, l.now)
 		l.working[id] = w
 	}
 	l.touch(w)
@@ -41,55 +41,63 @@ func (l *loop) know(frameworks []wire.FrameworkInfo) {
 	}
 }
 
-// hold works out which frameworks an agent has something of: those of its tasks
-// and executors, those that it has just named, and others that it named before.
-func (l *loop) hold(m *member, a *Agent, named []wire.FrameworkInfo, others []string) {
-	now := others
-	for i := range named {
-		now = append(now, named[i].ID)
-	}
-	for _, t := range a.Tasks {
-		now = append(now, t.FrameworkID)
-	}
-	for _, e := range a.Executors {
-		now = append(now, e.FrameworkID)
-	}
-	slices.Sort(now)
-	now = slices.Clip(slices.Compact(now))
-	before := m.holds
-	m.holds = now
-	for _, id := range now {
-		if _, had := slices.BinarySearch(before, id); !had {
-			l.heldBy(l.framework(id))
+// hold is what an agent has to do with a framework.
+type hold struct {
+	has     int  // how many tasks and executors of it run on the agent
+	named   bool // the agent named it, and has not had anything of it since
+	held    bool // it counts among the agents that hold the framework
+	changed bool // since the holds were settled
+}
+
+// hold finds what an agent has to do with a framework, to be changed.
+func (m *member) hold(framework string) *hold {
+	h := m.holds[framework]
+	if h == nil {
+		h = &hold{}
+		if m.holds == nil {
+			m.holds = map[string]*hold{}
 		}
+		m.holds[framework] = h
 	}
-	for _, id := range before {
-		if _, has := slices.BinarySearch(now, id); !has {
-			l.framework(id).agents--
-		}
+	if !h.changed {
+		h.changed = true
+		m.unsettled = append(m.unsettled, framework)
+	}
+	return h
+}
+
+// has notes that an agent has so many more tasks and executors of a framework.
+func (m *member) has(framework string, more int) {
+	h := m.hold(framework)
+	h.has += more
+	h.named = false
+}
+
+// name notes frameworks that an agent has just named.
+func (m *member) name(frameworks []wire.FrameworkInfo) {
+	for i := range frameworks {
+		m.hold(frameworks[i].ID).named = true
 	}
 }
 
-// unmentioned are the frameworks that an agent holds and an update does not speak
-// of, nor has it anything of them: it named them once, and may begin with them.
-func unmentioned(m *member, before *Agent, u *wire.Update) []string {
-	said := map[string]bool{}
-	for _, t := range before.Tasks {
-		said[t.FrameworkID] = true
+// settleHolds counts an agent for the frameworks that it holds now, and no more
+// for those that it let go of.
+func (l *loop) settleHolds(m *member) {
+	for _, id := range m.unsettled {
+		h := m.holds[id]
+		h.changed = false
+		holds := h.has > 0 || h.named
+		switch {
+		case holds && !h.held:
+			l.heldBy(l.framework(id))
+		case !holds && h.held:
+			l.framework(id).agents--
+		}
+		if h.held = holds; !holds {
+			delete(m.holds, id)
+		}
 	}
-	for _, e := range before.Executors {
-		said[e.FrameworkID] = true
-	}
-	for i := range u.Tasks {
-		said[u.Tasks[i].FrameworkID] = true
-	}
-	for _, ref := range u.RemovedTasks {
-		said[ref.FrameworkID] = true
-	}
-	for _, ref := range u.RemovedExecutors {
-		said[ref.FrameworkID] = true
-	}
-	return slices.DeleteFunc(slices.Clone(m.holds), func(id string) bool { return said[id] })
+	m.unsettled = m.unsettled[:0]
 }
 
 // heldBy counts an agent that holds a framework. One that had been found to have
@@ -132,7 +140,7 @@ func (l *loop) maybeEnd(w *working) {
 	for len(l.ended) > max(l.o.MaxCompletedFrameworks, 0) {
 		old := l.ended[0]
 		l.touch(old)
-		l.frameworks.Delete(old.info.ID)
+		l.frameworks.Delete(l.edit, &Framework{Info: old.info})
 		delete(l.working, old.info.ID)
 		l.ended = l.ended[1:]
 	}

@@ -94,7 +94,7 @@ func (l *loop) becomeGone(m *member, at time.Time) {
 		l.stats.Removals++
 		l.stats.RemovalsGone++
 	}
-	if a, ok := l.agents.Get(m.id); ok {
+	if a, ok := l.agent(m.id); ok {
 		l.endTasks(m, a, wire.TaskGoneByOperator, "REASON_SLAVE_REMOVED", at)
 	}
 	l.endUnreachable(m.id, wire.TaskGoneByOperator, at)
@@ -156,7 +156,7 @@ func (l *loop) remove(m *member, by By, left func(), answer func(error)) error {
 		}
 		l.stats.Removals++
 		left()
-		if a, ok := l.agents.Get(m.id); ok {
+		if a, ok := l.agent(m.id); ok {
 			l.endTasks(m, a, wire.TaskGone, "REASON_SLAVE_REMOVED", at)
 		}
 		l.leave(m)

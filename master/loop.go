@@ -7,8 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidwall/btree"
-
+	"github.com/eaba02dc/registrar/master/leaves"
 	"github.com/eaba02dc/registrar/master/link"
 	"github.com/eaba02dc/registrar/registry"
 )
@@ -24,9 +23,10 @@ type loop struct {
 	// The State in the making.
 	version    uint64
 	elected    time.Time
-	agents     btree.Map[registry.AgentID, *Agent]
-	recovered  btree.Map[registry.AgentID, *registry.Agent]
-	frameworks btree.Map[string, *Framework]
+	edit       *leaves.Edit // since the last one
+	agents     leaves.Map[*Agent]
+	recovered  leaves.Map[*registry.Agent]
+	frameworks leaves.Map[*Framework]
 	completed  []*Framework
 	frozen     []Freeze
 	changed    bool // since the last one
@@ -63,7 +63,8 @@ type loop struct {
 func newLoop(ctx context.Context, m *Master) (*loop, error) {
 	l := &loop{Master: m, ctx: ctx, now: time.Now(), inbox: m.links.NewInbox(),
 		members: map[registry.AgentID]*member{}, machines: map[machine]registry.AgentID{}, working: map[string]*working{},
-		unreachable: map[registry.AgentID]map[lostTask]bool{}}
+		unreachable: map[registry.AgentID]map[lostTask]bool{}, edit: new(leaves.Edit), agents: leaves.New(compareAgents),
+		recovered: leaves.New(compareRecovered), frameworks: leaves.New(compareFrameworks)}
 	l.self = m.links.Start("master", l.inbox)
 	l.elected, l.changed = l.now, true
 	l.pulse = newPulse(m.o)
@@ -81,7 +82,7 @@ func (l *loop) takeOver() error {
 		if err != nil {
 			return fmt.Errorf("recover agent %q: %w", string(e.ID()), err)
 		}
-		l.recovered.Set(agent.ID, &agent)
+		l.recovered.Set(l.edit, &agent)
 		m := l.member(agent.ID)
 		l.isOn(m, machineOf(&agent))
 		l.waiting.budget.joins(m, agent.Domain)
@@ -200,7 +201,8 @@ func (l *loop) publish() {
 	l.version++
 	l.cur.Store(&State{Version: l.version, Master: l.o.MasterInfo, Started: l.started, Elected: l.elected,
 		Registry: durable, Frozen: slices.Clone(l.frozen),
-		agents: *l.agents.Copy(), recovered: *l.recovered.Copy(), frameworks: *l.frameworks.Copy(), completed: l.completed})
+		agents: l.agents, recovered: l.recovered, frameworks: l.frameworks, completed: l.completed})
+	l.edit = new(leaves.Edit)
 }
 
 func (l *loop) publishFrameworks() {
@@ -211,9 +213,9 @@ func (l *loop) publishFrameworks() {
 		switch public := w.publish(); {
 		case l.working[w.info.ID] != w: // it was forgotten
 		case w.unregistered.IsZero():
-			l.frameworks.Set(w.info.ID, public)
+			l.frameworks.Set(l.edit, public)
 		default:
-			l.frameworks.Delete(w.info.ID)
+			l.frameworks.Delete(l.edit, public)
 		}
 	}
 	clear(l.touched)
@@ -224,9 +226,14 @@ func (l *loop) publishFrameworks() {
 	}
 }
 
-// agent is a copy of an agent, to be changed and put back.
+// find finds an agent that has registered.
+func (l *loop) find(id registry.AgentID) (*Agent, bool) {
+	return l.agents.Get(&Agent{Info: registry.Agent{ID: id}})
+}
+
+// agent is a copy of one, to be changed and put back.
 func (l *loop) agent(id registry.AgentID) (*Agent, bool) {
-	a, ok := l.agents.Get(id)
+	a, ok := l.find(id)
 	if !ok {
 		return nil, false
 	}
@@ -235,6 +242,18 @@ func (l *loop) agent(id registry.AgentID) (*Agent, bool) {
 }
 
 func (l *loop) put(a *Agent) {
-	l.agents.Set(a.Info.ID, a)
+	l.agents.Set(l.edit, a)
 	l.changed = true
+}
+
+func (l *loop) isRecovered(id registry.AgentID) bool {
+	_, is := l.recovered.Get(&registry.Agent{ID: id})
+	return is
+}
+
+// isBack takes an agent out of the recovered ones, if it is there.
+func (l *loop) isBack(id registry.AgentID) bool {
+	_, was := l.recovered.Delete(l.edit, &registry.Agent{ID: id})
+	l.missed = l.missed || was
+	return was
 }

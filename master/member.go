@@ -26,10 +26,11 @@ type member struct {
 	// leaving is the UNREGISTER that waits for what is under way, or nil.
 	leaving *leaving
 
-	domain  registry.Domain // that the budget counts it for
-	counted bool            // by the budget, as a member
-	machine machine         // by which it is found
-	holds   []string        // the frameworks that it has something of, in order
+	domain    registry.Domain  // that the budget counts it for
+	counted   bool             // by the budget, as a member
+	machine   machine          // by which it is found
+	holds     map[string]*hold // by framework
+	unsettled []string         // of holds, see settleHolds
 }
 
 // transition is what is under way for an agent in the registry: one at a time.
@@ -57,11 +58,8 @@ func (l *loop) member(id registry.AgentID) *member {
 
 // present says that an agent is in one of the lists of the State.
 func (l *loop) present(id registry.AgentID) bool {
-	if _, ok := l.agents.Get(id); ok {
-		return true
-	}
-	_, ok := l.recovered.Get(id)
-	return ok
+	_, here := l.find(id)
+	return here || l.isRecovered(id)
 }
 
 // settle ends what was under way, and does what had to wait for it.
@@ -90,9 +88,7 @@ func (l *loop) leave(m *member) {
 	l.waiting.remove(m)
 	l.waiting.budget.leaves(m)
 	l.isOn(m, machine{})
-	l.agents.Delete(m.id)
-	if _, was := l.recovered.Delete(m.id); was {
-		l.missed = true
-	}
+	l.agents.Delete(l.edit, &Agent{Info: registry.Agent{ID: m.id}})
+	l.isBack(m.id)
 	l.changed = true
 }

@@ -317,7 +317,7 @@ func (m *model) see() {
 			continue
 		}
 		var has []string
-		for _, t := range a.Tasks {
+		for t := range a.Tasks() {
 			has = append(has, t.ID)
 		}
 		if want := slices.Sorted(maps.Keys(v.tasks)); !slices.Equal(has, want) {

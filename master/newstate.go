@@ -1,7 +1,10 @@
 package master
 
 import (
+	"slices"
+
 	"github.com/eaba02dc/registrar/agent/wire"
+	"github.com/eaba02dc/registrar/master/leaves"
 	"github.com/eaba02dc/registrar/registry"
 )
 
@@ -9,34 +12,36 @@ import (
 // States. The caller fills the exported fields before anybody else has it.
 // Completed frameworks are given the oldest first.
 func NewState(agents []*Agent, recovered []*registry.Agent, frameworks, completed []*Framework) *State {
-	s := &State{completed: completed}
-	for _, a := range agents {
-		s.agents.Set(a.Info.ID, a)
-	}
-	for _, a := range recovered {
-		s.recovered.Set(a.ID, a)
-	}
-	for _, f := range frameworks {
-		s.frameworks.Set(f.Info.ID, f)
-	}
-	return s
+	return &State{agents: inLeaves(compareAgents, agents), recovered: inLeaves(compareRecovered, recovered),
+		frameworks: inLeaves(compareFrameworks, frameworks), completed: completed}
+}
+
+// With adds what runs on an agent put together by hand, before anybody else has
+// it. It returns a.
+func (a *Agent) With(tasks []*wire.Task, executors []*wire.ExecutorInfo) *Agent {
+	a.tasks = inLeaves(compareTasks, slices.Concat(slices.Collect(a.Tasks()), tasks))
+	a.executors = inLeaves(compareInfos, slices.Concat(slices.Collect(a.Executors()), executors))
+	return a
 }
 
 // NewFramework is a framework put together by hand, for a NewState. Unreachable
 // and completed tasks are given the oldest first.
 func NewFramework(info wire.FrameworkInfo, tasks, unreachable, completed []*wire.Task, executors []*Executor) *Framework {
-	f := &Framework{Info: info}
-	for i, t := range unreachable {
-		f.unreachable.Set(uint64(i), t)
+	return &Framework{Info: info, tasks: inLeaves(compareByID, tasks), executors: inLeaves(compareExecutors, executors),
+		unreachable: inLeaves(comparePast, past(unreachable)), completed: inLeaves(comparePast, past(completed))}
+}
+
+func past(tasks []*wire.Task) (all []*Past) {
+	for i, t := range tasks {
+		all = append(all, &Past{t, uint64(i)})
 	}
-	for i, t := range completed {
-		f.completed.Set(uint64(i), t)
+	return all
+}
+
+func inLeaves[V comparable](compare func(a, b V) int, all []V) leaves.Map[V] {
+	m, e := leaves.New(compare), new(leaves.Edit)
+	for _, v := range all {
+		m.Set(e, v)
 	}
-	for _, t := range tasks {
-		f.tasks.Set(taskKey(t), t)
-	}
-	for _, e := range executors {
-		f.executors.Set(string(e.AgentID)+"/"+e.Info.ID, e) // no ID has a slash
-	}
-	return f
+	return m
 }

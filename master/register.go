@@ -143,10 +143,10 @@ func (l *loop) mayTake(m *member, holder *registry.Agent, call *wire.Subscribe) 
 
 // holder is what is known of the machine that has an ID.
 func (l *loop) holder(e registry.Entry) *registry.Agent {
-	if a, ok := l.agents.Get(e.ID()); ok {
+	if a, ok := l.find(e.ID()); ok {
 		return &a.Info
 	}
-	if a, ok := l.recovered.Get(e.ID()); ok {
+	if a, ok := l.recovered.Get(&registry.Agent{ID: e.ID()}); ok {
 		return a
 	}
 	a, _ := e.Agent() // of one that was imported, nothing may be known
@@ -212,20 +212,18 @@ func (l *loop) join(in *joining, refusal error) {
 func (l *loop) arrive(in *joining) *Agent {
 	m, id := in.member, in.member.id
 	a, here := l.agent(id)
-	_, recovered := l.recovered.Delete(id)
+	l.isBack(id)
 	switch {
 	case here:
 		a.Reregistered = l.now
 		l.stats.Reconnections++
 	case in.back:
-		a = &Agent{Registered: l.now, Reregistered: l.now}
+		a = newAgent(l.now)
+		a.Reregistered = l.now
 		l.stats.Reregistrations++
 	default:
-		a = &Agent{Registered: l.now}
+		a = newAgent(l.now)
 		l.stats.Registrations++
-	}
-	if recovered {
-		l.missed = true
 	}
 	e, _ := l.registrar.Snapshot().Entry(id)
 	a.Info, a.Resources, a.Status = in.agent, in.agent.Resources, e.Status()

@@ -26,53 +26,40 @@ func (l *loop) receive(s *Stream, sequence uint64, call wire.Call) {
 	l.tell(func() { s.acknowledge(sequence) })
 }
 
-// update takes in what changed on an agent: O(what it has), never O(cluster).
+// update takes in what changed on an agent: O(what changed), whatever it has.
 func (l *loop) update(m *member, u *wire.Update) {
-	before, _ := l.agents.Get(m.id)
-	a := *before
+	a, _ := l.agent(m.id)
 	if u.Resources != nil {
 		a.Resources = u.Resources
 	}
 	l.know(u.Frameworks)
 	for _, ref := range u.RemovedTasks {
-		if t := l.take(m.id, ref.FrameworkID, ref.ID); t != nil {
+		m.hold(ref.FrameworkID).named = false
+		if t := l.take(m, a, ref.FrameworkID, ref.ID); t != nil {
 			l.vanish(t)
 		}
 	}
 	for _, ref := range u.RemovedExecutors {
-		l.takeExecutor(m.id, ref.FrameworkID, ref.ID)
+		m.hold(ref.FrameworkID).named = false
+		l.takeExecutor(m, a, ref.FrameworkID, ref.ID)
 	}
-	a.Tasks = merge(a.Tasks, l.reported(m.id, u.Tasks), compareTasks, l.runs)
-	a.Executors = merge(a.Executors, l.reportedExecutors(m.id, u.Executors), compareExecutors, func(e *wire.ExecutorInfo) bool {
-		held, ok := l.working[e.FrameworkID].executors.Get(executorKey(m.id, e.ID))
-		return ok && held.Info == e
-	})
-	l.hold(m, &a, u.Frameworks, unmentioned(m, before, u))
-	l.put(&a)
+	l.reported(m, a, u.Tasks)
+	l.reportedExecutors(m, a, u.Executors)
+	m.name(u.Frameworks)
+	l.settleHolds(m)
+	l.put(a)
 	l.checkDrained(m)
-}
-
-// runs says whether this is the task that its framework has running.
-func (l *loop) runs(t *wire.Task) bool {
-	held, ok := l.working[t.FrameworkID].tasks.Get(taskKey(t))
-	return ok && held == t
 }
 
 // report takes in all that an agent has, in place of what was known of it: what
 // it had and does not speak of has ended. All its unreachable tasks are with it
 // again, or lost (MESOS-8750).
 func (l *loop) report(m *member, a *Agent, call *wire.Subscribe) {
-	before := slices.Clone(a.Tasks)
-	for _, t := range a.Tasks {
-		l.take(m.id, t.FrameworkID, t.ID)
-	}
+	before := l.clear(m, a)
 	before = append(before, l.takeUnreachable(m.id)...)
-	for _, e := range a.Executors {
-		l.takeExecutor(m.id, e.FrameworkID, e.ID)
-	}
 	l.know(call.Frameworks)
-	a.Tasks = merge(nil, l.reported(m.id, call.Tasks), compareTasks, l.runs)
-	a.Executors = merge(nil, l.reportedExecutors(m.id, call.Executors), compareExecutors, func(*wire.ExecutorInfo) bool { return true })
+	l.reported(m, a, call.Tasks)
+	l.reportedExecutors(m, a, call.Executors)
 	for i := range call.CompletedTasks {
 		l.remember(m.id, &call.CompletedTasks[i])
 	}
@@ -86,29 +73,47 @@ func (l *loop) report(m *member, a *Agent, call *wire.Subscribe) {
 	}
 	for _, t := range before {
 		w := l.framework(t.FrameworkID)
-		if _, here := w.tasks.Get(taskKey(t)); !here && !w.completed.has(taskKey(t)) {
+		if _, here := w.tasks.Get(t); !here && !w.completed.has(keyOf(t)) {
 			l.vanish(t)
 		}
 	}
-	l.hold(m, a, call.Frameworks, nil)
+	m.name(call.Frameworks)
+	l.settleHolds(m)
 }
 
-// reported takes in tasks that an agent tells of, and returns them.
-func (l *loop) reported(id registry.AgentID, tasks []wire.Task) []*wire.Task {
-	all := make([]*wire.Task, 0, len(tasks))
+// clear takes off an agent all that it had, and returns the tasks. What it held
+// is not let go of yet: it may have it again in a moment.
+func (l *loop) clear(m *member, a *Agent) []*wire.Task {
+	tasks := slices.Collect(a.Tasks())
+	for _, t := range tasks {
+		l.take(m, a, t.FrameworkID, t.ID)
+	}
+	for _, e := range slices.Collect(a.Executors()) {
+		l.takeExecutor(m, a, e.FrameworkID, e.ID)
+	}
+	for id := range m.holds {
+		m.hold(id).named = false
+	}
+	return tasks
+}
+
+// reported takes in tasks that an agent tells of.
+func (l *loop) reported(m *member, a *Agent, tasks []wire.Task) {
 	for i := range tasks {
 		t := tasks[i] // one that is dropped does not keep the others
-		t.AgentID, t.Statuses = id, fold(t.Statuses)
+		t.AgentID, t.Statuses = m.id, fold(t.Statuses)
 		w := l.framework(t.FrameworkID)
 		if terminal(t.State) {
+			l.take(m, a, t.FrameworkID, t.ID)
 			l.complete(w, &t)
-		} else {
-			w.completed.take(taskKey(&t))
-			w.tasks.Set(taskKey(&t), &t)
+			continue
 		}
-		all = append(all, &t)
+		w.completed.take(l.edit, keyOf(&t))
+		w.tasks.Set(l.edit, &t)
+		n := a.tasks.Len()
+		a.tasks.Set(l.edit, &t)
+		m.has(t.FrameworkID, a.tasks.Len()-n)
 	}
-	return all
 }
 
 // remember writes down a task that ended before this master heard of it.
@@ -116,28 +121,41 @@ func (l *loop) remember(id registry.AgentID, t *wire.Task) {
 	c := *t
 	c.AgentID, c.Statuses = id, fold(c.Statuses)
 	w := l.framework(c.FrameworkID)
-	if _, runs := w.tasks.Get(taskKey(&c)); !runs {
-		w.completed.add(&c, l.o.MaxCompletedTasksPerFramework)
+	if _, runs := w.tasks.Get(&c); !runs {
+		w.completed.add(l.edit, &c, l.o.MaxCompletedTasksPerFramework)
 	}
 }
 
 // reportedExecutors takes in executors that an agent tells of.
-func (l *loop) reportedExecutors(id registry.AgentID, executors []wire.ExecutorInfo) []*wire.ExecutorInfo {
-	all := make([]*wire.ExecutorInfo, 0, len(executors))
+func (l *loop) reportedExecutors(m *member, a *Agent, executors []wire.ExecutorInfo) {
 	for i := range executors {
 		e := executors[i]
-		l.framework(e.FrameworkID).executors.Set(executorKey(id, e.ID), &Executor{AgentID: id, Info: &e})
-		all = append(all, &e)
+		l.framework(e.FrameworkID).executors.Set(l.edit, &Executor{AgentID: m.id, Info: &e})
+		n := a.executors.Len()
+		a.executors.Set(l.edit, &e)
+		m.has(e.FrameworkID, a.executors.Len()-n)
 	}
-	return all
 }
 
-func (l *loop) takeExecutor(id registry.AgentID, framework, executor string) {
-	if w := l.working[framework]; w != nil {
-		if _, ok := w.executors.Delete(executorKey(id, executor)); ok {
-			l.touch(w)
-		}
+// take takes a task off an agent, and off the list of those that run.
+func (l *loop) take(m *member, a *Agent, framework, task string) *wire.Task {
+	t, ok := a.tasks.Delete(l.edit, &wire.Task{FrameworkID: framework, ID: task})
+	if !ok {
+		return nil
 	}
+	m.has(framework, -1)
+	l.framework(framework).tasks.Delete(l.edit, t)
+	return t
+}
+
+// takeExecutor is the same for an executor.
+func (l *loop) takeExecutor(m *member, a *Agent, framework, executor string) {
+	e, ok := a.executors.Delete(l.edit, &wire.ExecutorInfo{FrameworkID: framework, ID: executor})
+	if !ok {
+		return
+	}
+	m.has(framework, -1)
+	l.framework(framework).executors.Delete(l.edit, &Executor{AgentID: m.id, Info: e})
 }
 
 // fold keeps one status of each run of equal states, the last, as Mesos does,
@@ -156,25 +174,12 @@ func fold(all []wire.TaskStatus) []wire.TaskStatus {
 	return kept
 }
 
-// merge is what a list in order becomes: new ones take the place of equals, and
-// those that do not stay are left out.
-func merge[T any](old, fresh []*T, compare func(a, b *T) int, stays func(*T) bool) []*T {
-	all := slices.Concat(old, fresh)
-	slices.SortStableFunc(all, compare)
-	kept := all[:0]
-	for i, v := range all {
-		if last := i+1 == len(all) || compare(v, all[i+1]) != 0; last && stays(v) {
-			kept = append(kept, v)
-		}
-	}
-	clear(all[len(kept):])
-	return slices.Clip(kept)
-}
-
+// compareTasks is the order of tasks on an agent.
 func compareTasks(a, b *wire.Task) int {
 	return cmp.Or(strings.Compare(a.FrameworkID, b.FrameworkID), strings.Compare(a.ID, b.ID))
 }
 
-func compareExecutors(a, b *wire.ExecutorInfo) int {
+// compareInfos is the order of executors on an agent.
+func compareInfos(a, b *wire.ExecutorInfo) int {
 	return cmp.Or(strings.Compare(a.FrameworkID, b.FrameworkID), strings.Compare(a.ID, b.ID))
 }

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidwall/btree"
-
 	"github.com/eaba02dc/registrar/agent/wire"
+	"github.com/eaba02dc/registrar/master/leaves"
 	"github.com/eaba02dc/registrar/registry"
 )
 
@@ -29,29 +28,41 @@ type State struct {
 	// were too many; see Budget. It is empty while all is well.
 	Frozen []Freeze
 
-	agents     btree.Map[registry.AgentID, *Agent]
-	recovered  btree.Map[registry.AgentID, *registry.Agent]
-	frameworks btree.Map[string, *Framework]
+	agents     leaves.Map[*Agent]
+	recovered  leaves.Map[*registry.Agent]
+	frameworks leaves.Map[*Framework]
 	completed  []*Framework // the oldest first
 }
 
 // Agents yields the agents that have registered with this master, connected or
 // not, in the order of their IDs.
-func (s *State) Agents() iter.Seq[*Agent] { return values(&s.agents) }
+func (s *State) Agents() iter.Seq[*Agent] { return s.agents.All() }
+
+// AgentLeaves yields the same, in leaves.
+func (s *State) AgentLeaves() iter.Seq[*leaves.Leaf[*Agent]] { return s.agents.Leaves() }
 
 // Agent finds one of them.
-func (s *State) Agent(id registry.AgentID) (*Agent, bool) { return s.agents.Get(id) }
+func (s *State) Agent(id registry.AgentID) (*Agent, bool) {
+	return s.agents.Get(&Agent{Info: registry.Agent{ID: id}})
+}
 
 // Recovered yields the agents that an earlier master admitted and that have not
 // come back to this one yet, in the order of their IDs.
-func (s *State) Recovered() iter.Seq[*registry.Agent] { return values(&s.recovered) }
+func (s *State) Recovered() iter.Seq[*registry.Agent] { return s.recovered.All() }
+
+// RecoveredLeaves yields the same, in leaves.
+func (s *State) RecoveredLeaves() iter.Seq[*leaves.Leaf[*registry.Agent]] {
+	return s.recovered.Leaves()
+}
 
 // Frameworks yields the frameworks that have something on an agent, or may have
 // it on one that is to come back, in the order of their IDs.
-func (s *State) Frameworks() iter.Seq[*Framework] { return values(&s.frameworks) }
+func (s *State) Frameworks() iter.Seq[*Framework] { return s.frameworks.All() }
 
 // Framework finds one of them.
-func (s *State) Framework(id string) (*Framework, bool) { return s.frameworks.Get(id) }
+func (s *State) Framework(id string) (*Framework, bool) {
+	return s.frameworks.Get(&Framework{Info: wire.FrameworkInfo{ID: id}})
+}
 
 // CompletedFrameworks yields the frameworks that have ended, the latest last.
 func (s *State) CompletedFrameworks() iter.Seq[*Framework] { return slices.Values(s.completed) }
@@ -62,11 +73,11 @@ func (s *State) AgentsLen() int { return s.agents.Len() }
 // RecoveredLen is how many Recovered yields.
 func (s *State) RecoveredLen() int { return s.recovered.Len() }
 
-func values[K cmp.Ordered, V any](m *btree.Map[K, V]) iter.Seq[V] {
-	return func(yield func(V) bool) {
-		m.Scan(func(_ K, v V) bool { return yield(v) })
-	}
-}
+func compareAgents(a, b *Agent) int { return cmp.Compare(a.Info.ID, b.Info.ID) }
+
+func compareRecovered(a, b *registry.Agent) int { return cmp.Compare(a.ID, b.ID) }
+
+func compareFrameworks(a, b *Framework) int { return cmp.Compare(a.Info.ID, b.Info.ID) }
 
 // Agent is an agent that has registered with this master. It never changes.
 type Agent struct {
@@ -87,11 +98,25 @@ type Agent struct {
 	// it came back last, zero if it never went. DrainStarted is when this master
 	// learned of its drain.
 	Registered, Reregistered, DrainStarted time.Time
-	// Tasks and Executors are those that run on it, in the order of framework
-	// and ID. The tasks are the same values as in their frameworks.
-	Tasks     []*wire.Task
-	Executors []*wire.ExecutorInfo
+
+	tasks     leaves.Map[*wire.Task]
+	executors leaves.Map[*wire.ExecutorInfo]
 }
+
+func newAgent(registered time.Time) *Agent {
+	return &Agent{Registered: registered, tasks: leaves.New(compareTasks), executors: leaves.New(compareInfos)}
+}
+
+// Tasks yields the tasks that run on the agent, in the order of framework and
+// ID. They are the same values as in their frameworks.
+func (a *Agent) Tasks() iter.Seq[*wire.Task] { return a.tasks.All() }
+
+// TasksLen is how many Tasks yields.
+func (a *Agent) TasksLen() int { return a.tasks.Len() }
+
+// Executors yields the executors that run on the agent, in the order of
+// framework and ID.
+func (a *Agent) Executors() iter.Seq[*wire.ExecutorInfo] { return a.executors.All() }
 
 // Active says that the agent may be given tasks.
 func (a *Agent) Active() bool { return a.Connected && !a.Status.Deactivated }

@@ -355,10 +355,10 @@ func TestUpdateChangesWhatItNames(t *testing.T) {
 			RemovedExecutors: []wire.ExecutorRef{{FrameworkID: "f1", ID: "e2"}}})
 		v, _ := c.State().Agent(a.id)
 		var names []string
-		for _, t := range v.Tasks {
+		for t := range v.Tasks() {
 			names = append(names, t.FrameworkID+"/"+t.ID)
 		}
-		for _, e := range v.Executors {
+		for e := range v.Executors() {
 			names = append(names, e.ID)
 		}
 		if want := []string{"f0/t9", "f1/t0", "f1/t1", "e1"}; !slices.Equal(names, want) {
@@ -367,7 +367,7 @@ func TestUpdateChangesWhatItNames(t *testing.T) {
 		if len(v.Resources) != 0 || len(v.Info.Resources) != 1 {
 			c.Errorf("it has %d resources now, and %d in the registry, want 0 and 1", len(v.Resources), len(v.Info.Resources))
 		}
-		if s := v.Tasks[2].Statuses; len(s) != 2 || s[0].State != wire.TaskStaging || s[1].Timestamp != 3 {
+		if s := slices.Collect(v.Tasks())[2].Statuses; len(s) != 2 || s[0].State != wire.TaskStaging || s[1].Timestamp != 3 {
 			c.Errorf("its statuses are %+v, want one of each state, the latest", s)
 		}
 		c.check()

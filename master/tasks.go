@@ -11,7 +11,7 @@ import (
 // lostTask is where a task on an unreachable agent is found.
 type lostTask struct {
 	framework *working
-	key       string
+	key       taskKey
 }
 
 // terminal says that a task in this state has ended.
@@ -24,27 +24,12 @@ func terminal(s wire.TaskState) bool {
 	return false
 }
 
-// take takes a task off the list of those that run.
-func (l *loop) take(id registry.AgentID, framework, task string) *wire.Task {
-	w := l.working[framework]
-	if w == nil {
-		return nil
-	}
-	t, ok := w.tasks.Delete(taskKey(&wire.Task{ID: task, AgentID: id}))
-	if !ok {
-		return nil
-	}
-	l.touch(w)
-	return t
-}
-
 // complete writes down that a task has ended.
 func (l *loop) complete(w *working, t *wire.Task) {
-	if !w.completed.has(taskKey(t)) { // an agent says again what is not acknowledged
+	if !w.completed.has(keyOf(t)) { // an agent says again what is not acknowledged
 		l.countTask(t.State)
 	}
-	w.tasks.Delete(taskKey(t))
-	w.completed.add(t, l.o.MaxCompletedTasksPerFramework)
+	w.completed.add(l.edit, t, l.o.MaxCompletedTasksPerFramework)
 }
 
 func (l *loop) countTask(s wire.TaskState) {
@@ -94,31 +79,21 @@ func (l *loop) vanish(t *wire.Task) {
 
 // loseTasks moves the tasks of an agent that became unreachable.
 func (l *loop) loseTasks(m *member, a *Agent, at time.Time) {
-	for _, t := range a.Tasks {
-		l.take(m.id, t.FrameworkID, t.ID)
+	for _, t := range l.clear(m, a) {
 		w := l.framework(t.FrameworkID)
 		t := l.became(t, l.lost(t.FrameworkID, wire.TaskUnreachable), "REASON_SLAVE_REMOVED", at)
 		l.stats.TasksUnreachable++
 		l.lose(w, t)
 	}
-	l.release(m, a)
+	l.settleHolds(m)
 }
 
 // endTasks ends the tasks of an agent that leaves for good.
 func (l *loop) endTasks(m *member, a *Agent, aware wire.TaskState, reason string, at time.Time) {
-	for _, t := range a.Tasks {
-		l.take(m.id, t.FrameworkID, t.ID)
+	for _, t := range l.clear(m, a) {
 		l.complete(l.framework(t.FrameworkID), l.became(t, l.lost(t.FrameworkID, aware), reason, at))
 	}
-	l.release(m, a)
-}
-
-// release lets go of the executors and frameworks of an agent that leaves.
-func (l *loop) release(m *member, a *Agent) {
-	for _, e := range a.Executors {
-		l.takeExecutor(m.id, e.FrameworkID, e.ID)
-	}
-	l.hold(m, &Agent{}, nil, nil)
+	l.settleHolds(m)
 }
 
 // lose writes down a task of an unreachable agent, by its framework and its agent.
@@ -126,13 +101,13 @@ func (l *loop) lose(w *working, t *wire.Task) {
 	if l.unreachable[t.AgentID] == nil {
 		l.unreachable[t.AgentID] = map[lostTask]bool{}
 	}
-	l.unreachable[t.AgentID][lostTask{w, taskKey(t)}] = true
-	dropped := w.unreachable.add(t, l.o.MaxUnreachableTasksPerFramework)
+	l.unreachable[t.AgentID][lostTask{w, keyOf(t)}] = true
+	dropped := w.unreachable.add(l.edit, t, l.o.MaxUnreachableTasksPerFramework)
 	if dropped == nil {
 		return
 	}
 	of := l.unreachable[dropped.AgentID]
-	if delete(of, lostTask{w, taskKey(dropped)}); len(of) == 0 {
+	if delete(of, lostTask{w, keyOf(dropped)}); len(of) == 0 {
 		delete(l.unreachable, dropped.AgentID)
 	}
 }
@@ -140,7 +115,7 @@ func (l *loop) lose(w *working, t *wire.Task) {
 // takeUnreachable takes out all tasks that an unreachable agent had, in order.
 func (l *loop) takeUnreachable(id registry.AgentID) (tasks []*wire.Task) {
 	for lost := range l.unreachable[id] {
-		t, _ := lost.framework.unreachable.take(lost.key)
+		t, _ := lost.framework.unreachable.take(l.edit, lost.key)
 		tasks = append(tasks, t)
 		l.touch(lost.framework)
 	}

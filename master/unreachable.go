@@ -78,10 +78,9 @@ func (l *loop) endRecovery() {
 		l.fail(&RecoveryError{Missing: missing, Recovered: of, Limit: max(limit, 0)})
 		return
 	}
-	l.recovered.Scan(func(id registry.AgentID, _ *registry.Agent) bool {
-		l.scheduleUnreachable(l.member(id))
-		return true
-	})
+	for a := range l.recovered.All() {
+		l.scheduleUnreachable(l.member(a.ID))
+	}
 }
 
 // markWaiting begins to mark those whose turn it is.
@@ -154,10 +153,10 @@ func (l *loop) becomeUnreachable(m *member, at time.Time) {
 	l.stats.Removals++
 	l.stats.RemovalsUnhealthy++
 	l.stats.UnreachableCompleted++
-	if _, recovered := l.recovered.Get(m.id); recovered {
+	if l.isRecovered(m.id) {
 		l.stats.RecoveryRemovals++
 	}
-	if a, ok := l.agents.Get(m.id); ok {
+	if a, ok := l.agent(m.id); ok {
 		l.loseTasks(m, a, at)
 	}
 	l.leave(m)

@@ -32,7 +32,9 @@ func main() {
 		}
 	}
 	for a := range m.State().Agents() {
-		fmt.Println(a.Info.ID, "on", a.Info.Hostname, "runs", a.Tasks[0].Name)
+		for t := range a.Tasks() {
+			fmt.Println(a.Info.ID, "on", a.Info.Hostname, "runs", t.Name)
+		}
 	}
 }
 

@@ -142,10 +142,10 @@ func agentResources(b []byte, a *master.Agent) []byte {
 // usedOn is what is used on an agent.
 func usedOn(a *master.Agent) *totals {
 	var t totals
-	for _, task := range a.Tasks {
+	for task := range a.Tasks() {
 		t.task(task)
 	}
-	for _, e := range a.Executors {
+	for e := range a.Executors() {
 		t.use(a.Info.ID, e.Resources)
 	}
 	return &t

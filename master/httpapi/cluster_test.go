@@ -159,8 +159,8 @@ func fullFrameworks(agents []*master.Agent) (frameworks, completed []*master.Fra
 	plain := &wire.ExecutorInfo{ID: "e2", FrameworkID: "f1"}
 	old := &wire.Task{ID: "t1", Name: "cron", FrameworkID: "f2", AgentID: "m1-S2", State: wire.TaskStaging, Resources: []wire.Resource{scalar("mem", 64, "")}}
 
-	agents[0].Tasks, agents[1].Tasks = []*wire.Task{ended, newer, old}, []*wire.Task{running, sharing}
-	agents[0].Executors, agents[1].Executors = []*wire.ExecutorInfo{plain}, []*wire.ExecutorInfo{executor}
+	agents[0].With([]*wire.Task{ended, newer, old}, []*wire.ExecutorInfo{plain})
+	agents[1].With([]*wire.Task{running, sharing}, []*wire.ExecutorInfo{executor})
 
 	f1 := master.NewFramework(wire.FrameworkInfo{
 		ID: "f1", Name: "marathon", User: "root", Roles: []string{"web", "ops"}, FailoverTimeout: 604800, Checkpoint: true,

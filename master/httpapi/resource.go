@@ -52,7 +52,7 @@ func fullResources(b []byte, a *master.Agent) []byte {
 // fullUse is what is used on an agent.
 func fullUse(a *master.Agent) *piles {
 	var p piles
-	for _, t := range a.Tasks {
+	for t := range a.Tasks() {
 		if hasEnded(t) {
 			continue
 		}
@@ -60,7 +60,7 @@ func fullUse(a *master.Agent) *piles {
 			p.add(&t.Resources[i])
 		}
 	}
-	for _, e := range a.Executors {
+	for e := range a.Executors() {
 		for i := range e.Resources {
 			p.add(&e.Resources[i])
 		}

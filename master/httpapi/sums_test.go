@@ -69,7 +69,7 @@ func (w *world) drawFramework(t *rapid.T, id string) *master.Framework {
 			task.Resources = append(task.Resources, drawResource(t))
 		}
 		if a := w.agent(agent); a != nil && list == "tasks" {
-			a.Tasks = append(a.Tasks, task)
+			a.With([]*wire.Task{task}, nil)
 		}
 		lists[list] = append(lists[list], task)
 		w.tasks = append(w.tasks, placed{task, list})
@@ -81,7 +81,7 @@ func (w *world) drawFramework(t *rapid.T, id string) *master.Framework {
 		}
 		a := rapid.SampledFrom(w.agents).Draw(t, "on")
 		info := &wire.ExecutorInfo{ID: fmt.Sprint("e", i), FrameworkID: id, Resources: []wire.Resource{drawResource(t)}}
-		a.Executors = append(a.Executors, info)
+		a.With(nil, []*wire.ExecutorInfo{info})
 		executors = append(executors, &master.Executor{AgentID: a.Info.ID, Info: info})
 	}
 	w.executors = append(w.executors, executors...)
@@ -231,7 +231,7 @@ func (w *world) checkAgents(t *rapid.T, state *tree) {
 		for _, task := range w.runs(func(p placed) bool { return p.AgentID == a.Info.ID }) {
 			used.use(task.Resources)
 		}
-		for _, e := range a.Executors {
+		for e := range a.Executors() {
 			used.use(e.Resources)
 		}
 		total.check(t, state, path+"/resources", false)

@@ -145,10 +145,11 @@ func TestAReasonableAnswerToUnreasonableAgents(t *testing.T) {
 			{Name: "p", Value: registry.Ranges(registry.Range{Begin: 18446744073709551615, End: 18446744073709551615}, registry.Range{Begin: 5, End: 4}, registry.Range{Begin: 0, End: 18446744073709551614})},
 			{Name: "none", Value: registry.Set()}, {Name: "zero", Value: registry.Scalar(0)}, {Name: "t", Value: registry.Text("?")}, {Name: "t", Value: registry.Scalar(1)},
 		},
-		Tasks: []*wire.Task{{ID: "t", FrameworkID: "f", State: wire.TaskRunning, Resources: []wire.Resource{scalar("mem", -1e308, ""), scalar("mem", -1e308, ""), scalar("mem", 1e308, "")},
-			Statuses: []wire.TaskStatus{{State: wire.TaskRunning, ContainerStatus: `7`}, {State: wire.TaskRunning, ContainerStatus: `{"network_infos":{},"container_id":null}`}}}},
 	}
-	f := master.NewFramework(wire.FrameworkInfo{ID: "f", Capabilities: []string{"MULTI_ROLE"}}, a.Tasks, nil, nil,
+	tasks := []*wire.Task{{ID: "t", FrameworkID: "f", State: wire.TaskRunning, Resources: []wire.Resource{scalar("mem", -1e308, ""), scalar("mem", -1e308, ""), scalar("mem", 1e308, "")},
+		Statuses: []wire.TaskStatus{{State: wire.TaskRunning, ContainerStatus: `7`}, {State: wire.TaskRunning, ContainerStatus: `{"network_infos":{},"container_id":null}`}}}}
+	a.With(tasks, nil)
+	f := master.NewFramework(wire.FrameworkInfo{ID: "f", Capabilities: []string{"MULTI_ROLE"}}, tasks, nil, nil,
 		[]*master.Executor{{AgentID: "a", Info: &wire.ExecutorInfo{ID: "e", FrameworkID: "f", Command: `[1]`}}, {AgentID: "a", Info: &wire.ExecutorInfo{ID: "e3", FrameworkID: "f", Command: `{"uris":[4,{}]}`}}})
 	s := master.NewState([]*master.Agent{a}, nil, []*master.Framework{f}, nil)
 	s.Master, s.Registry = leader, registry.New()

@@ -29,7 +29,7 @@ const (
 type Edit struct{ _ byte } // not of size zero: each has an address of its own
 
 // Map is values in order; no two are equal by its order. Make one with [New]; the
-// zero value is empty, for reading. One goroutine at a time may change it; copies
+// zero value is empty, and for reading. One goroutine at a time may change it; copies
 // may be read by any number, see [Edit].
 type Map[V comparable] struct {
 	compare  func(a, b V) int
