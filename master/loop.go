@@ -35,9 +35,10 @@ type loop struct {
 	nextAgent uint64 // the number in the next ID
 	machines  map[machine]registry.AgentID
 
-	inbox *link.Inbox // of the notices that streams broke
-	self  *link.Process
-	pulse *pulse // of the streams that stand
+	inbox  *link.Inbox   // of the notices that streams broke
+	broken []link.Notice // that wait for the calls before them
+	self   *link.Process
+	pulse  *pulse // of the streams that stand
 
 	wasFull     bool                // when the last new agent asked
 	missed      bool                // an agent is not recovered any more
@@ -59,6 +60,10 @@ type loop struct {
 	notes  notes
 	failed error
 }
+
+// maxTurn is about how long a turn takes calls. A single one, of an agent that
+// says all that it has, may take as long again.
+const maxTurn = 5 * time.Millisecond
 
 func newLoop(ctx context.Context, m *Master) (*loop, error) {
 	l := &loop{Master: m, ctx: ctx, now: time.Now(), inbox: m.links.NewInbox(),
@@ -139,18 +144,19 @@ func (l *loop) turn(first func(*loop)) {
 	}()
 	l.now = time.Now()
 	// Before the calls: what came up a stream before it broke is in them then.
-	notices := l.notices()
+	l.broken = l.notices(l.broken)
 	if first != nil {
 		first(l)
 	}
-	for range len(l.calls) {
-		(<-l.calls)(l)
-	}
+	all := l.answerCalls()
 	for _, o := range l.outcomes.take() {
 		l.conclude(o.change, o.err)
 	}
-	for _, n := range notices {
-		l.disconnect(n)
+	if all {
+		for _, n := range l.broken {
+			l.disconnect(n)
+		}
+		l.broken = l.broken[:0]
 	}
 	l.tick()
 	l.publish()
@@ -164,7 +170,20 @@ func (l *loop) turn(first func(*loop)) {
 	l.after = l.after[:0]
 }
 
-func (l *loop) notices() (all []link.Notice) {
+// answerCalls does what outsiders asked for until now, but not for so long that
+// those whose turn it was would wait for their answers. It says whether that was
+// all.
+func (l *loop) answerCalls() bool {
+	for range len(l.calls) {
+		if time.Since(l.now) > maxTurn {
+			return false
+		}
+		(<-l.calls)(l)
+	}
+	return true
+}
+
+func (l *loop) notices(all []link.Notice) []link.Notice {
 	for n, ok := l.inbox.Next(); ok; n, ok = l.inbox.Next() {
 		all = append(all, n)
 	}

@@ -1,6 +1,7 @@
 package master
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -450,6 +451,33 @@ func (c *cluster) stall() (resume func()) {
 	c.calls <- func(*loop) { <-held }
 	c.settle()
 	return func() { close(held); c.settle() }
+}
+
+// TestOneStreamDoesNotKeepTheOthersFromBeingHeard proves that of a stream which
+// says much only so many calls wait before those of others.
+func TestOneStreamDoesNotKeepTheOthersFromBeingHeard(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		loud, quiet := c.join(newcomer("loud")), c.join(newcomer("quiet"))
+		resume := c.stall()
+		said := background(c, func() (err error) {
+			for i := range uint64(100) {
+				err = cmp.Or(err, loud.Receive(&wire.Update{Sequence: 100 + i}))
+			}
+			return err
+		})
+		c.settle()
+		if got := len(c.calls); got != maxTurns {
+			t.Errorf("%d calls of one stream wait for the loop, want %d", got, maxTurns)
+		}
+		heard := background(c, func() error { return quiet.Receive(&wire.Update{Sequence: 100}) })
+		if err := <-heard; err != nil {
+			t.Error(err)
+		}
+		resume()
+		if err := <-said; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestLateNoticeDoesNotHitTheNewerConnection(t *testing.T) {

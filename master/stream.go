@@ -25,8 +25,9 @@ type Stream struct {
 	held       atomic.Bool  // Receive waits for the loop: nothing can be heard
 	slot       slot         // of the pulse, which guards it
 
-	receiving sync.Mutex // holds calls in their order
-	sequence  uint64     // of the last call
+	receiving sync.Mutex    // holds calls in their order
+	sequence  uint64        // of the last call
+	turns     chan struct{} // a place for each call that may wait for the loop
 
 	mu     sync.Mutex
 	events []wire.Event // that wait, but for those that stand below
@@ -42,6 +43,10 @@ type Stream struct {
 // maxEvents is how many events wait for a reader before it is taken for dead.
 // Acks and heartbeats are not among them: of each, one waits at most.
 const maxEvents = 64
+
+// maxTurns is how many calls of one stream wait for the loop: one that has much to
+// say does not keep the others from being heard.
+const maxTurns = 16
 
 // slowReader is why a stream was ended whose reader took no events.
 const slowReader = link.Reason("too many events wait to be read")
@@ -60,7 +65,8 @@ func (m *Master) Subscribe(ctx context.Context, call *wire.Subscribe, address st
 	if call.AgentID != "" && call.Agent.ID != "" && call.AgentID != call.Agent.ID {
 		return nil, &registry.FieldError{Field: "subscribe.agent_info.id", Reason: "is not that of subscribe.agent_id"}
 	}
-	s := &Stream{master: m, address: address, wake: wake, sequence: call.Sequence, asleep: true, ended: make(chan struct{})}
+	s := &Stream{master: m, address: address, wake: wake, sequence: call.Sequence, asleep: true,
+		turns: make(chan struct{}, maxTurns), ended: make(chan struct{})}
 	s.live()
 	err := m.do(ctx, func(l *loop, answer func(error)) { l.subscribe(s, call, answer) })
 	if err != nil {
@@ -142,18 +148,26 @@ func (s *Stream) Receive(call wire.Call) error {
 	return err
 }
 
-// hand hands a call to the loop, unless the stream ends first. While it waits,
-// what else the agent says is not read; that is not the agent's silence.
+// hand hands a call to the loop, unless the stream ends first.
 func (s *Stream) hand(call func(*loop)) bool {
+	return send(s, s.turns, struct{}{}) && send(s, s.master.calls, func(l *loop) {
+		<-s.turns
+		call(l)
+	})
+}
+
+// send sends v, unless the stream ends first. While it waits, what else the agent
+// says is not read; that is not the agent's silence.
+func send[T any](s *Stream, to chan<- T, v T) bool {
 	select {
-	case s.master.calls <- call:
+	case to <- v:
 		return true
 	default:
 	}
 	s.held.Store(true)
 	defer func() { s.live(); s.held.Store(false) }()
 	select {
-	case s.master.calls <- call:
+	case to <- v:
 		return true
 	case <-s.ended:
 	case <-s.master.done:
