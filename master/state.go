@@ -55,6 +55,11 @@ func (s *State) RecoveredLeaves() iter.Seq[*leaves.Leaf[*registry.Agent]] {
 	return s.recovered.Leaves()
 }
 
+// RecoveredAgent finds one of them.
+func (s *State) RecoveredAgent(id registry.AgentID) (*registry.Agent, bool) {
+	return s.recovered.Get(&registry.Agent{ID: id})
+}
+
 // Frameworks yields the frameworks that have something on an agent, or may have
 // it on one that is to come back, in the order of their IDs.
 func (s *State) Frameworks() iter.Seq[*Framework] { return s.frameworks.All() }

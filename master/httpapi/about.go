@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"maps"
-	"net/url"
 	"slices"
 	"time"
 
@@ -34,21 +33,23 @@ func appendFlags(b []byte, flags map[string]string) []byte {
 	return append(b, '}')
 }
 
-func (a *api) flagsBody(b []byte, _ *master.State, _ url.Values) ([]byte, error) {
-	b = append(b, `{"flags":`...)
-	b = append(b, a.about.flags...)
-	return append(b, '}'), nil
+func (a *api) flagsBody(p *page, _ *master.State, _ *question) error {
+	p.b = append(p.b, `{"flags":`...)
+	p.b = append(p.b, a.about.flags...)
+	p.b = append(p.b, '}')
+	return nil
 }
 
 // versionBody has its names in alphabetical order.
-func (a *api) versionBody(b []byte, _ *master.State, _ url.Values) ([]byte, error) {
+func (a *api) versionBody(p *page, _ *master.State, _ *question) error {
 	build := &a.about.build
-	b = append(b, '{')
+	b := append(p.b, '{')
 	b = build.built(b)
 	b = optText(b, "git_sha", build.GitSHA)
 	b = optText(b, "git_tag", build.GitTag)
 	b = text(b, "version", build.Version)
-	return append(b, '}'), nil
+	p.b = append(b, '}')
+	return nil
 }
 
 // built is when and by whom, in three members. Nobody knows the user; but clients

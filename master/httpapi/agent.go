@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"net"
-	"net/url"
 	"slices"
 	"strconv"
 
@@ -16,45 +15,98 @@ import (
 // defaultPort is where a Mesos agent listens when nobody says otherwise.
 const defaultPort = 5051
 
+// How agents look in /state, and in /slaves, which has all that is known of their
+// resources; and those that have not come back yet, in both.
+var (
+	agentsInState    = &kind[*master.Agent]{asInState, wholeAgent(appendAgent), noteAgents}
+	agentsInSlaves   = &kind[*master.Agent]{asInSlaves, wholeAgent(appendFullAgent), noteFullAgents}
+	recoveredInState = &kind[*registry.Agent]{form: asInState, one: appendRecovered}
+)
+
+// looks is how an agent looks to those who see so much of it.
+type looks func([]byte, *master.Agent, View) []byte
+
+func wholeAgent(one looks) func([]byte, *master.Agent) []byte {
+	return func(b []byte, a *master.Agent) []byte { return one(b, a, View{}) }
+}
+
+// noteAgents notes for whom something of an agent is set aside.
+func noteAgents(agents []*master.Agent) *note {
+	n := &note{}
+	for _, a := range agents {
+		if a.Active() {
+			n.active++
+		}
+		for i := range a.Resources {
+			if role := reservedFor(&a.Resources[i]); role != anyRole && !slices.Contains(n.roles, role) {
+				n.roles = append(n.roles, role)
+			}
+		}
+	}
+	return n
+}
+
+// noteFullAgents notes who uses something of an agent, too.
+func noteFullAgents(agents []*master.Agent) *note {
+	n := noteAgents(agents)
+	for _, a := range agents {
+		for t := range a.Tasks() {
+			n.of(t.Resources)
+		}
+		for e := range a.Executors() {
+			n.of(e.Resources)
+		}
+	}
+	return n
+}
+
 // agentsBody is the answer of /slaves: the agents of /state with all that is
 // known of their resources.
-func agentsBody(b []byte, s *master.State, query url.Values) ([]byte, error) {
-	b = agentLists(append(b, '{'), s, query, appendFullAgent)
-	return append(b, '}'), nil
+func agentsBody(p *page, s *master.State, q *question) error {
+	p.b = append(p.b, '{')
+	if q.Has("slave_id") {
+		oneAgent(p, s, q)
+	} else {
+		agentLists(p, s, q, agentsInSlaves, appendFullAgent)
+	}
+	p.b = append(p.b, '}')
+	return nil
 }
 
-// agentLists are the agents that registered and those that did not yet come
-// back, all or the one that the query asks for.
-func agentLists(b []byte, s *master.State, query url.Values, one func([]byte, *master.Agent) []byte) []byte {
-	b = append(key(b, "slaves"), '[')
-	for a := range s.Agents() {
-		if asksFor(query, "slave_id", string(a.Info.ID)) {
-			b = one(next(b), a)
-		}
-	}
-	b = append(key(append(b, ']'), "recovered_slaves"), '[')
-	for a := range s.Recovered() {
-		if asksFor(query, "slave_id", string(a.ID)) {
-			b = appendRecovered(next(b), a)
-		}
-	}
-	return append(b, ']')
+// agentLists are the agents that registered and those that did not yet come back.
+func agentLists(p *page, s *master.State, q *question, k *kind[*master.Agent], one looks) {
+	p.b = append(key(p.b, "slaves"), '[')
+	list(p, s.AgentLeaves(), k, q.view, func(a *master.Agent, _ []byte) {
+		p.add(part{bytes: one(nil, a, q.view)})
+	})
+	p.b = append(key(append(p.b, ']'), "recovered_slaves"), '[')
+	list(p, s.RecoveredLeaves(), recoveredInState, q.view, nil)
+	p.b = append(p.b, ']')
 }
 
-// asksFor reports whether a query that may name one thing means this one.
-func asksFor(query url.Values, name, id string) bool {
-	return !query.Has(name) || query.Get(name) == id
+// oneAgent are the same lists with the agent that the question asks for.
+func oneAgent(p *page, s *master.State, q *question) {
+	id := registry.AgentID(q.Get("slave_id"))
+	p.b = append(key(p.b, "slaves"), '[')
+	if a, ok := s.Agent(id); ok {
+		p.b = appendFullAgent(p.b, a, q.view)
+	}
+	p.b = append(key(append(p.b, ']'), "recovered_slaves"), '[')
+	if a, ok := s.RecoveredAgent(id); ok {
+		p.b = appendRecovered(p.b, a)
+	}
+	p.b = append(p.b, ']')
 }
 
 // appendAgent writes an agent as /state shows it.
-func appendAgent(b []byte, a *master.Agent) []byte {
-	return append(agentMembers(append(b, '{'), a), '}')
+func appendAgent(b []byte, a *master.Agent, view View) []byte {
+	return append(agentMembers(append(b, '{'), a, view), '}')
 }
 
 // appendFullAgent writes an agent as /slaves shows it.
-func appendFullAgent(b []byte, a *master.Agent) []byte {
-	b = agentMembers(append(b, '{'), a)
-	return append(fullResources(b, a), '}')
+func appendFullAgent(b []byte, a *master.Agent, view View) []byte {
+	b = agentMembers(append(b, '{'), a, view)
+	return append(fullResources(b, a, view), '}')
 }
 
 // appendRecovered writes an agent that has not come back yet.
@@ -73,12 +125,12 @@ func agentInfo(b []byte, a *registry.Agent) []byte {
 
 func agentPort(a *registry.Agent) uint16 { return cmp.Or(a.Port, defaultPort) }
 
-func agentMembers(b []byte, a *master.Agent) []byte {
+func agentMembers(b []byte, a *master.Agent, view View) []byte {
 	b = agentInfo(b, &a.Info)
 	b = text(b, "pid", agentPID(a))
 	b = seconds(b, "registered_time", a.Registered)
 	b = optSeconds(b, "reregistered_time", a.Reregistered)
-	b = agentResources(b, a)
+	b = agentResources(b, a, view)
 	b = boolean(b, "active", a.Active())
 	b = boolean(b, "deactivated", a.Status.Deactivated)
 	b = text(b, "version", a.Version)
@@ -112,8 +164,9 @@ func attributes(b []byte, list []registry.Attribute) []byte {
 	return b
 }
 
-// agentResources are sums. Nothing is ever offered.
-func agentResources(b []byte, a *master.Agent) []byte {
+// agentResources are sums. Nothing is ever offered. What is set aside for roles that
+// are not in the view is in the whole only.
+func agentResources(b []byte, a *master.Agent, view View) []byte {
 	var total, free totals
 	reserved := map[string]*totals{}
 	for i := range a.Resources {
@@ -121,6 +174,9 @@ func agentResources(b []byte, a *master.Agent) []byte {
 		total.add(r.Name, &r.Value)
 		t := &free
 		if role := reservedFor(r); role != anyRole {
+			if !view.Sees(role) {
+				continue
+			}
 			if t = reserved[role]; t == nil {
 				t = &totals{}
 				reserved[role] = t

@@ -28,6 +28,13 @@ func (a *amount) add(v *registry.Value) {
 	a.set = append(a.set, v.Set...)
 }
 
+// addAll adds another sum of the same kind.
+func (a *amount) addAll(other *amount) {
+	a.scalar = rounded(a.scalar + other.scalar)
+	a.ranges = append(a.ranges, other.ranges...)
+	a.set = append(a.set, other.set...)
+}
+
 // rounded is v to three digits, if it has as many, and a number that JSON has.
 func rounded(v float64) float64 {
 	if math.Abs(v) < 1e12 {

@@ -7,6 +7,17 @@ import (
 	"github.com/eaba02dc/registrar/master"
 )
 
+// executorsInState is how executors look.
+var executorsInState = &kind[*master.Executor]{asInState, appendExecutor, func(executors []*master.Executor) *note {
+	n := &note{}
+	for _, e := range executors {
+		n.of(e.Info.Resources)
+		n.used.use(e.AgentID, e.Info.Resources)
+	}
+	n.used.compact()
+	return n
+}}
+
 // appendExecutor writes an executor.
 func appendExecutor(b []byte, e *master.Executor) []byte {
 	info := e.Info

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"net/url"
 	"slices"
 
 	"github.com/eaba02dc/registrar/agent/wire"
@@ -9,52 +8,62 @@ import (
 )
 
 // frameworksBody is the answer of /frameworks.
-func frameworksBody(b []byte, s *master.State, query url.Values) ([]byte, error) {
-	b = frameworkLists(append(b, '{'), s, query)
-	b = append(key(b, "unregistered_frameworks"), "[]"...)
-	return append(b, '}'), nil
+func frameworksBody(p *page, s *master.State, q *question) error {
+	p.b = append(p.b, '{')
+	frameworkLists(p, s, q)
+	p.b = append(p.b, `,"unregistered_frameworks":[]}`...)
+	return nil
 }
 
 // frameworkLists are the frameworks and those that have ended, all or the one
-// that the query asks for.
-func frameworkLists(b []byte, s *master.State, query url.Values) []byte {
-	b = append(key(b, "frameworks"), '[')
+// that the question asks for.
+func frameworkLists(p *page, s *master.State, q *question) {
+	p.b = append(key(p.b, "frameworks"), '[')
 	for f := range s.Frameworks() {
-		if asksFor(query, "framework_id", f.Info.ID) {
-			b = appendFramework(next(b), f)
-		}
+		addFramework(p, f, q)
 	}
-	b = append(key(append(b, ']'), "completed_frameworks"), '[')
+	p.b = append(key(append(p.b, ']'), "completed_frameworks"), '[')
 	for f := range s.CompletedFrameworks() {
-		if asksFor(query, "framework_id", f.Info.ID) {
-			b = appendFramework(next(b), f)
-		}
+		addFramework(p, f, q)
 	}
-	return append(b, ']')
+	p.b = append(p.b, ']')
 }
 
-// appendFramework writes a framework with all that runs for it.
-func appendFramework(b []byte, f *master.Framework) []byte {
+// seesFramework reports whether a framework is in a view: one of its roles is.
+func (q *question) seesFramework(info *wire.FrameworkInfo) bool {
+	return q.view.Roles == nil || slices.ContainsFunc(rolesOf(info), q.view.Sees)
+}
+
+// addFramework adds a framework with all that runs for it.
+func addFramework(p *page, f *master.Framework, q *question) {
 	info := &f.Info
-	used := usedFor(f)
-	b = frameworkSummary(append(b, '{'), f, used)
-	b = text(b, "user", info.User)
-	b = double(b, "failover_timeout", info.FailoverTimeout)
-	b = boolean(b, "checkpoint", info.Checkpoint)
-	b = seconds(b, "registered_time", f.Registered)
-	b = seconds(b, "unregistered_time", f.Unregistered)
-	b = optText(b, "principal", info.Principal)
-	b = appendTotals(key(b, "resources"), used) // and what is offered, which is nothing
-	b = frameworkRoles(b, info)
-	b = frameworkTasks(b, f)
-	b = append(key(b, "offers"), "[]"...)
-	b = append(key(b, "executors"), '[')
-	for e := range f.Executors() {
-		b = appendExecutor(next(b), e)
+	if !q.asksFor("framework_id", info.ID) || !q.seesFramework(info) {
+		return
 	}
-	b = labels(append(b, ']'), info.Labels)
-	b = append(key(b, "offer_constraints"), "{}"...)
-	return append(b, '}')
+	used := usedFor(f, q.view)
+	p.b = frameworkSummary(append(next(p.b), '{'), f, used)
+	p.b = text(p.b, "user", info.User)
+	p.b = double(p.b, "failover_timeout", info.FailoverTimeout)
+	p.b = boolean(p.b, "checkpoint", info.Checkpoint)
+	p.b = seconds(p.b, "registered_time", f.Registered)
+	p.b = seconds(p.b, "unregistered_time", f.Unregistered)
+	p.b = optText(p.b, "principal", info.Principal)
+	p.b = appendTotals(key(p.b, "resources"), used) // and what is offered, which is nothing
+	p.b = frameworkRoles(p.b, info)
+	p.b = append(key(p.b, "tasks"), '[')
+	addTasks(p, f.TaskLeaves(), q.view)
+	p.b = append(key(append(p.b, ']'), "unreachable_tasks"), '[')
+	addPast(p, f.UnreachableLeaves(), q.view)
+	p.b = append(key(append(p.b, ']'), "completed_tasks"), '[')
+	addPast(p, f.CompletedLeaves(), q.view)
+	p.b = append(append(p.b, ']'), `,"offers":[],"executors":[`...)
+	list(p, f.ExecutorLeaves(), executorsInState, q.view, func(e *master.Executor, looks []byte) {
+		if q.view.sees(e.Info.Resources) {
+			p.add(part{bytes: looks})
+		}
+	})
+	p.b = labels(append(p.b, ']'), info.Labels)
+	p.b = append(p.b, `,"offer_constraints":{}}`...)
 }
 
 // frameworkSummary begins a framework: all that /state-summary shows of it but
@@ -74,14 +83,30 @@ func frameworkSummary(b []byte, f *master.Framework, used *totals) []byte {
 	return boolean(b, "recovered", f.Unregistered.IsZero())
 }
 
-// usedFor is what a framework uses on all agents.
-func usedFor(f *master.Framework) *totals {
+// usedFor is what a framework uses on all agents, as far as it is seen.
+func usedFor(f *master.Framework, view View) *totals {
 	var t totals
-	for task := range f.Tasks() {
-		t.task(task)
+	for l := range f.TaskLeaves() {
+		if n := tasksInState.noteOf(l); view.seesAll(n.roles) {
+			t.addAll(&n.used)
+			continue
+		}
+		for _, task := range l.Values() {
+			if view.sees(task.Resources) {
+				t.task(task)
+			}
+		}
 	}
-	for e := range f.Executors() {
-		t.use(e.AgentID, e.Info.Resources)
+	for l := range f.ExecutorLeaves() {
+		if n := executorsInState.noteOf(l); view.seesAll(n.roles) {
+			t.addAll(&n.used)
+			continue
+		}
+		for _, e := range l.Values() {
+			if view.sees(e.Info.Resources) {
+				t.use(e.AgentID, e.Info.Resources)
+			}
+		}
 	}
 	return &t
 }
@@ -108,20 +133,4 @@ func frameworkRoles(b []byte, info *wire.FrameworkInfo) []byte {
 		return texts(b, "roles", roles)
 	}
 	return text(b, "role", roles[0])
-}
-
-func frameworkTasks(b []byte, f *master.Framework) []byte {
-	b = append(key(b, "tasks"), '[')
-	for t := range f.Tasks() {
-		b = appendTask(next(b), t)
-	}
-	b = append(key(append(b, ']'), "unreachable_tasks"), '[')
-	for t := range f.UnreachableTasks() {
-		b = appendTask(next(b), t)
-	}
-	b = append(key(append(b, ']'), "completed_tasks"), '[')
-	for t := range f.CompletedTasks() {
-		b = appendTask(next(b), t)
-	}
-	return append(b, ']')
 }

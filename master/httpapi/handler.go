@@ -29,6 +29,10 @@ type Options struct {
 	// Agents serves POST /api/v1/agent; see [AgentStream]. Nil means that agents
 	// cannot connect here.
 	Agents http.Handler
+	// StateCacheBytes bounds what is kept of answers, so that who asks again is
+	// answered by copying; 0 means 1 GiB. It is dropped when nobody asks for five
+	// minutes.
+	StateCacheBytes int64
 	// Logger receives what an operator should know; nil means [slog.Default].
 	Logger *slog.Logger
 }
@@ -46,6 +50,7 @@ type Build struct {
 
 func (o Options) withDefaults() Options {
 	o.Build.Version = cmp.Or(o.Build.Version, "1.12.0")
+	o.StateCacheBytes = cmp.Or(o.StateCacheBytes, 1<<30)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Agents == nil {
 		o.Agents = http.HandlerFunc(notFound)
@@ -59,7 +64,8 @@ func (o Options) withDefaults() Options {
 // New answers requests about the cluster that source has.
 func New(source Source, o Options) http.Handler {
 	o = o.withDefaults()
-	a := &api{source: source, about: newAbout(o), ready: o.Ready, agents: o.Agents, log: o.Logger}
+	a := &api{source: source, about: newAbout(o), ready: o.Ready, agents: o.Agents, log: o.Logger,
+		turns: newTurns(), cacheBytes: o.StateCacheBytes, sendTimeout: 10 * time.Second}
 	mux := http.NewServeMux()
 	for _, r := range a.routes() {
 		for _, path := range r.paths() {
@@ -71,11 +77,16 @@ func New(source Source, o Options) http.Handler {
 	return onlyPlainPaths(mux)
 }
 
-// api is what the handlers share. It does not change.
+// api is what the handlers share.
 type api struct {
 	source Source
 	about  *about
 	ready  func() error
 	agents http.Handler
 	log    *slog.Logger
+
+	shared      shared
+	turns       turns
+	cacheBytes  int64
+	sendTimeout time.Duration // of a piece of an answer
 }

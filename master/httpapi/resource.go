@@ -25,13 +25,17 @@ func reservedFor(r *registry.Resource) string {
 func isShared(r *wire.Resource) bool     { return r.Special != nil && r.Special.Shared != "" }
 func canBeRevoked(r *wire.Resource) bool { return r.Special != nil && r.Special.Revocable != "" }
 
-// fullResources are an agent's resources as Mesos's Resource messages.
-func fullResources(b []byte, a *master.Agent) []byte {
+// fullResources are an agent's resources as Mesos's Resource messages, as far as
+// they are seen.
+func fullResources(b []byte, a *master.Agent, view View) []byte {
 	var free piles
 	reserved := map[string]*piles{}
 	for i := range a.Resources {
 		p := &free
 		if role := reservedFor(&a.Resources[i]); role != anyRole {
+			if !view.Sees(role) {
+				continue
+			}
 			if p = reserved[role]; p == nil {
 				p = &piles{}
 				reserved[role] = p
@@ -45,15 +49,15 @@ func fullResources(b []byte, a *master.Agent) []byte {
 	}
 	b = append(b, '}')
 	b = appendPiles(key(b, "unreserved_resources_full"), &free)
-	b = appendPiles(key(b, "used_resources_full"), fullUse(a))
+	b = appendPiles(key(b, "used_resources_full"), fullUse(a, view))
 	return append(key(b, "offered_resources_full"), "[]"...)
 }
 
-// fullUse is what is used on an agent.
-func fullUse(a *master.Agent) *piles {
+// fullUse is what is used on an agent by those who are seen.
+func fullUse(a *master.Agent, view View) *piles {
 	var p piles
 	for t := range a.Tasks() {
-		if hasEnded(t) {
+		if hasEnded(t) || !view.sees(t.Resources) {
 			continue
 		}
 		for i := range t.Resources {
@@ -61,6 +65,9 @@ func fullUse(a *master.Agent) *piles {
 		}
 	}
 	for e := range a.Executors() {
+		if !view.sees(e.Resources) {
+			continue
+		}
 		for i := range e.Resources {
 			p.add(&e.Resources[i])
 		}

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"cmp"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -46,13 +45,16 @@ func (q quantities) addAll(other quantities) {
 type roles map[string]*role
 
 // rolesBody is the answer of /roles.
-func rolesBody(b []byte, s *master.State, _ url.Values) ([]byte, error) {
+func rolesBody(p *page, s *master.State, q *question) error {
 	all := rolesIn(s)
-	b = append(b, `{"roles":[`...)
+	b := append(p.b, `{"roles":[`...)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		b = appendRole(next(b), name, all[name])
+		if q.view.Sees(name) {
+			b = appendRole(next(b), name, all[name])
+		}
 	}
-	return append(b, "]}"...), nil
+	p.b = append(b, "]}"...)
+	return nil
 }
 
 func rolesIn(s *master.State) roles {
@@ -68,14 +70,14 @@ func rolesIn(s *master.State) roles {
 		for _, name := range rolesOf(&f.Info) {
 			all.enter(name, f)
 		}
-		var seen totals
+		seen := map[string]bool{}
 		for t := range f.Tasks() {
 			if !hasEnded(t) {
-				all.allocate(f, t.AgentID, t.Resources, &seen)
+				all.allocate(f, t.AgentID, t.Resources, seen)
 			}
 		}
 		for e := range f.Executors() {
-			all.allocate(f, e.AgentID, e.Info.Resources, &seen)
+			all.allocate(f, e.AgentID, e.Info.Resources, seen)
 		}
 	}
 	return all
@@ -116,11 +118,15 @@ func (all roles) enter(name string, f *master.Framework) {
 
 // allocate adds what a framework uses on an agent; what several of its tasks
 // share counts once.
-func (all roles) allocate(f *master.Framework, on registry.AgentID, list []wire.Resource, seen *totals) {
+func (all roles) allocate(f *master.Framework, on registry.AgentID, list []wire.Resource, seen map[string]bool) {
 	for i := range list {
 		r := &list[i]
-		if isShared(r) && seen.hasSeen(on, r) {
-			continue
+		if isShared(r) {
+			it := identity(on, r)
+			if seen[it] {
+				continue
+			}
+			seen[it] = true
 		}
 		name := cmp.Or(r.AllocationRole, anyRole)
 		all.enter(name, f)

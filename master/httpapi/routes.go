@@ -39,15 +39,15 @@ func (r route) paths() []string {
 func (a *api) routes() []route {
 	const both = underMaster | dotJSON
 	return []route{
-		{"/state", both, a.json(a.stateBody)},
-		{"/state-summary", both, a.json(a.summaryBody)},
-		{"/slaves", both, a.json(agentsBody)},
-		{"/frameworks", both, a.json(frameworksBody)},
-		{"/tasks", both, a.json(tasksBody)},
-		{"/roles", both, a.json(rolesBody)},
-		{"/flags", both, a.json(a.flagsBody)},
-		{"/version", dotJSON, a.json(a.versionBody)},
-		{"/registrar(1)/registry", dotJSON, a.json(registryBody)},
+		{"/state", both, a.json(endpoint{path: "/state", body: a.stateBody, large: true, agents: agentsInState, frameworks: true})},
+		{"/state-summary", both, a.json(endpoint{path: "/state-summary", body: a.summaryBody, large: true})},
+		{"/slaves", both, a.json(endpoint{path: "/slaves", body: agentsBody, asks: []string{"slave_id"}, large: true, agents: agentsInSlaves})},
+		{"/frameworks", both, a.json(endpoint{path: "/frameworks", body: frameworksBody, asks: []string{"framework_id"}, large: true, frameworks: true})},
+		{"/tasks", both, a.json(endpoint{path: "/tasks", body: tasksBody, asks: []string{"framework_id", "task_id", "order", "limit", "offset"}, large: true})},
+		{"/roles", both, a.json(endpoint{path: "/roles", body: rolesBody, large: true})},
+		{"/flags", both, a.json(endpoint{path: "/flags", body: a.flagsBody})},
+		{"/version", dotJSON, a.json(endpoint{path: "/version", body: a.versionBody})},
+		{"/registrar(1)/registry", dotJSON, a.json(endpoint{path: "/registry", body: registryBody, large: true})},
 
 		{"/health", underMaster, http.HandlerFunc(health)},
 		{"/redirect", underMaster, http.HandlerFunc(a.redirect)},

@@ -3,32 +3,27 @@ package httpapi
 import (
 	"cmp"
 	"net"
-	"net/url"
 	"strconv"
 
 	"github.com/eaba02dc/registrar/master"
 	"github.com/eaba02dc/registrar/registry"
 )
 
-func (a *api) stateBody(b []byte, s *master.State, _ url.Values) ([]byte, error) {
-	return appendState(b, s, a.about), nil
-}
-
-// appendState writes the answer of /state.
-func appendState(b []byte, s *master.State, about *about) []byte {
-	b = append(b, '{')
-	b = aboutBuild(b, &about.build)
-	b = aboutMaster(b, s)
-	b = optText(b, "cluster", about.cluster)
-	b = optText(b, "log_dir", about.logDir)
-	b = optText(b, "external_log_file", about.logFile)
-	b = append(key(b, "flags"), about.flags...)
-	b = agentLists(b, s, nil, appendAgent)
-	b = frameworkLists(b, s, nil)
+// stateBody is the answer of /state.
+func (a *api) stateBody(p *page, s *master.State, q *question) error {
+	about := a.about
+	p.b = append(p.b, '{')
+	p.b = aboutBuild(p.b, &about.build)
+	p.b = aboutMaster(p.b, s)
+	p.b = optText(p.b, "cluster", about.cluster)
+	p.b = optText(p.b, "log_dir", about.logDir)
+	p.b = optText(p.b, "external_log_file", about.logFile)
+	p.b = append(key(p.b, "flags"), about.flags...)
+	agentLists(p, s, q, agentsInState, appendAgent)
+	frameworkLists(p, s, q)
 	// Mesos keeps these for clients of its youth; they are always empty.
-	b = append(key(b, "orphan_tasks"), "[]"...)
-	b = append(key(b, "unregistered_frameworks"), "[]"...)
-	return append(b, '}')
+	p.b = append(p.b, `,"orphan_tasks":[],"unregistered_frameworks":[]}`...)
+	return nil
 }
 
 func aboutBuild(b []byte, v *Build) []byte {
@@ -57,16 +52,12 @@ func aboutMaster(b []byte, s *master.State) []byte {
 
 // agentCounts are doubles: Mesos counts so.
 func agentCounts(b []byte, s *master.State) []byte {
-	var active, inactive float64
-	for a := range s.Agents() {
-		if a.Active() {
-			active++
-		} else {
-			inactive++
-		}
+	active := 0
+	for l := range s.AgentLeaves() {
+		active += agentsInState.noteOf(l).active
 	}
-	b = double(b, "activated_slaves", active)
-	b = double(b, "deactivated_slaves", inactive)
+	b = double(b, "activated_slaves", float64(active))
+	b = double(b, "deactivated_slaves", float64(s.AgentsLen()-active))
 	return double(b, "unreachable_slaves", float64(s.Registry.Len(registry.Unreachable)))
 }
 

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"maps"
-	"net/url"
 	"slices"
 
 	"github.com/eaba02dc/registrar/agent/wire"
@@ -51,15 +50,21 @@ type frameworkOverview struct {
 	agents map[registry.AgentID]bool
 }
 
-func overviewOf(s *master.State) overview {
+func overviewOf(s *master.State, q *question) overview {
 	o := overview{map[registry.AgentID]*agentOverview{}, map[string]*frameworkOverview{}}
 	for a := range s.Agents() {
 		o.agents[a.Info.ID] = &agentOverview{}
 	}
 	for f := range s.Frameworks() {
+		if !q.seesFramework(&f.Info) {
+			continue
+		}
 		on := &frameworkOverview{agents: map[registry.AgentID]bool{}}
 		o.frameworks[f.Info.ID] = on
 		for t := range everyTask(f) {
+			if !q.view.sees(t.Resources) {
+				continue
+			}
 			on.count(t.State)
 			on.agents[t.AgentID] = true
 			if a := o.agents[t.AgentID]; a != nil {
@@ -79,29 +84,32 @@ func (a *agentOverview) add(t *wire.Task) {
 }
 
 // summaryBody is the answer of /state-summary.
-func (a *api) summaryBody(b []byte, s *master.State, _ url.Values) ([]byte, error) {
-	o := overviewOf(s)
-	b = text(append(b, '{'), "hostname", s.Master.Hostname)
+func (a *api) summaryBody(p *page, s *master.State, q *question) error {
+	o := overviewOf(s, q)
+	b := text(append(p.b, '{'), "hostname", s.Master.Hostname)
 	b = optText(b, "cluster", a.about.cluster)
 	b = append(key(b, "slaves"), '[')
 	for one := range s.Agents() {
-		b = appendAgentOverview(next(b), one, o.agents[one.Info.ID])
+		b = appendAgentOverview(next(b), one, o.agents[one.Info.ID], q.view)
 	}
 	b = append(key(append(b, ']'), "frameworks"), '[')
 	for one := range s.Frameworks() {
-		b = appendFrameworkOverview(next(b), one, o.frameworks[one.Info.ID])
+		if seen := o.frameworks[one.Info.ID]; seen != nil {
+			b = appendFrameworkOverview(next(b), one, seen, q.view)
+		}
 	}
-	return append(b, "]}"...), nil
+	p.b = append(b, "]}"...)
+	return nil
 }
 
-func appendAgentOverview(b []byte, a *master.Agent, o *agentOverview) []byte {
-	b = agentMembers(append(b, '{'), a)
+func appendAgentOverview(b []byte, a *master.Agent, o *agentOverview, view View) []byte {
+	b = agentMembers(append(b, '{'), a, view)
 	b = tallyMembers(b, &o.tally)
 	return append(texts(b, "framework_ids", o.frameworks), '}')
 }
 
-func appendFrameworkOverview(b []byte, f *master.Framework, o *frameworkOverview) []byte {
-	b = frameworkSummary(append(b, '{'), f, usedFor(f))
+func appendFrameworkOverview(b []byte, f *master.Framework, o *frameworkOverview, view View) []byte {
+	b = frameworkSummary(append(b, '{'), f, usedFor(f, view))
 	b = tallyMembers(b, &o.tally)
 	b = jsonout.List(key(b, "slave_ids"), slices.Sorted(maps.Keys(o.agents)), jsonout.String)
 	return append(b, '}')

@@ -2,12 +2,15 @@ package httpapi
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"math"
 	"slices"
 
 	"github.com/eaba02dc/registrar/agent/wire"
 	"github.com/eaba02dc/registrar/internal/jsonout"
+	"github.com/eaba02dc/registrar/master"
+	"github.com/eaba02dc/registrar/master/leaves"
 )
 
 // hasEnded reports whether a task uses nothing any more.
@@ -32,6 +35,56 @@ func stateName(s wire.TaskState) wire.TaskState {
 	default:
 		return wire.TaskUnknown
 	}
+}
+
+// How tasks look in /state, and in all others that show them.
+var (
+	tasksInState = &kind[*wire.Task]{asInState, appendTask, func(tasks []*wire.Task) *note {
+		n := &note{}
+		for _, t := range tasks {
+			n.task(t)
+		}
+		n.used.compact()
+		return n
+	}}
+	pastInState = &kind[*master.Past]{asInState, appendPast, func(past []*master.Past) *note {
+		n := &note{}
+		for _, p := range past {
+			n.of(p.Task.Resources)
+		}
+		return n
+	}}
+)
+
+// of notes to whom something belongs that has these resources.
+func (n *note) of(list []wire.Resource) {
+	if role := allocatedTo(list); !slices.Contains(n.roles, role) {
+		n.roles = append(n.roles, role)
+	}
+}
+
+func (n *note) task(t *wire.Task) {
+	n.of(t.Resources)
+	n.used.task(t)
+}
+
+func appendPast(b []byte, p *master.Past) []byte { return appendTask(b, p.Task) }
+
+// addTasks adds the tasks that are in a view.
+func addTasks(p *page, all iter.Seq[*leaves.Leaf[*wire.Task]], view View) {
+	list(p, all, tasksInState, view, func(t *wire.Task, looks []byte) {
+		if view.sees(t.Resources) {
+			p.add(part{bytes: looks})
+		}
+	})
+}
+
+func addPast(p *page, all iter.Seq[*leaves.Leaf[*master.Past]], view View) {
+	list(p, all, pastInState, view, func(past *master.Past, looks []byte) {
+		if view.sees(past.Task.Resources) {
+			p.add(part{bytes: looks})
+		}
+	})
 }
 
 // appendTask writes a task.

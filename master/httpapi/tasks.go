@@ -17,26 +17,27 @@ const defaultLimit = 100
 
 // tasksBody is the answer of /tasks: the latest tasks, or the earliest if the
 // query says order=asc.
-func tasksBody(b []byte, s *master.State, query url.Values) ([]byte, error) {
+func tasksBody(p *page, s *master.State, q *question) error {
 	var list []*wire.Task
 	for f := range everyFramework(s) {
-		if !asksFor(query, "framework_id", f.Info.ID) {
+		if !q.asksFor("framework_id", f.Info.ID) || !q.seesFramework(&f.Info) {
 			continue
 		}
 		for t := range everyTask(f) {
-			if asksFor(query, "task_id", t.ID) {
+			if q.asksFor("task_id", t.ID) && q.view.sees(t.Resources) {
 				list = append(list, t)
 			}
 		}
 	}
 	order := latestFirst
-	if query.Get("order") == "asc" {
+	if q.Get("order") == "asc" {
 		order = earliestFirst
 	}
 	slices.SortStableFunc(list, order)
-	b = append(b, `{"tasks":`...)
-	b = jsonout.List(b, page(list, query), appendTask)
-	return append(b, '}'), nil
+	b := append(p.b, `{"tasks":`...)
+	b = jsonout.List(b, cutOut(list, q.Values), appendTask)
+	p.b = append(b, '}')
+	return nil
 }
 
 func everyFramework(s *master.State) iter.Seq[*master.Framework] {
@@ -74,9 +75,9 @@ func earliestFirst(x, y *wire.Task) int {
 
 func latestFirst(x, y *wire.Task) int { return earliestFirst(y, x) }
 
-// page is the part of list that a query asks for. What is no number counts as
+// cutOut is the part of list that a query asks for. What is no number counts as
 // absent; a limit below 0 is none.
-func page(list []*wire.Task, query url.Values) []*wire.Task {
+func cutOut(list []*wire.Task, query url.Values) []*wire.Task {
 	limit, offset := number(query, "limit", defaultLimit), number(query, "offset", 0)
 	list = list[min(max(offset, 0), len(list)):]
 	if limit >= 0 && limit < len(list) {

@@ -13,31 +13,64 @@ import (
 // value is nothing.
 type totals struct {
 	always [len(always)]amount
-	others map[string]*amount
-	shared map[string]bool // what is shared, and was added before
+	others map[string][]*amount // one of each kind, in the order in which they came
+	shared map[string]share     // what several use, by what it is
+}
+
+// share is something that counts once, however many use it.
+type share struct {
+	name  string
+	value registry.Value
 }
 
 // always are the resources that are shown when there is nothing of them too.
 var always = [...]string{"cpus", "gpus", "mem", "disk"}
 
-// add adds an amount of a resource. A name has the kind that it had first.
+// add adds an amount of a resource. A name is shown with the kind that it had
+// first.
 func (t *totals) add(name string, v *registry.Value) {
 	if i := slices.Index(always[:], name); i >= 0 {
 		t.always[i].add(v) // a scalar, as amounts are at first
-		return
+	} else if !isNothing(v) {
+		t.other(name, v.Kind).add(v)
 	}
-	if isNothing(v) {
-		return
-	}
-	sum := t.others[name]
-	if sum == nil {
-		if t.others == nil {
-			t.others = map[string]*amount{}
+}
+
+// other is the sum of a kind of a resource, to be changed.
+func (t *totals) other(name string, kind registry.Kind) *amount {
+	for _, a := range t.others[name] {
+		if a.kind == kind {
+			return a
 		}
-		sum = &amount{kind: v.Kind}
-		t.others[name] = sum
 	}
-	sum.add(v)
+	if t.others == nil {
+		t.others = map[string][]*amount{}
+	}
+	a := &amount{kind: kind}
+	t.others[name] = append(t.others[name], a)
+	return a
+}
+
+// addAll adds what came after: the sums are those of all of it in a row.
+func (t *totals) addAll(after *totals) {
+	for i := range always {
+		t.always[i].addAll(&after.always[i])
+	}
+	for name, kinds := range after.others {
+		for _, a := range kinds {
+			t.other(name, a.kind).addAll(a)
+		}
+	}
+	for it, s := range after.shared {
+		t.share(it, s)
+	}
+}
+
+func (t *totals) share(it string, s share) {
+	if t.shared == nil {
+		t.shared = map[string]share{}
+	}
+	t.shared[it] = s
 }
 
 // task adds what a task uses, unless it has ended.
@@ -52,32 +85,50 @@ func (t *totals) task(task *wire.Task) {
 func (t *totals) use(on registry.AgentID, list []wire.Resource) {
 	for i := range list {
 		r := &list[i]
-		if isShared(r) && t.hasSeen(on, r) {
-			continue
-		}
 		name := r.Name
 		if canBeRevoked(r) {
 			name += "_revocable"
 		}
-		t.add(name, &r.Value)
+		if isShared(r) {
+			t.share(identity(on, r), share{name, r.Value})
+		} else {
+			t.add(name, &r.Value)
+		}
 	}
 }
 
-func (t *totals) hasSeen(on registry.AgentID, r *wire.Resource) bool {
-	it := string(appendResource([]byte(on+"/"), r))
-	if t.shared[it] {
-		return true
+// identity tells a shared resource from all others.
+func identity(on registry.AgentID, r *wire.Resource) string {
+	return string(appendResource([]byte(on+"/"), r))
+}
+
+// compact puts what was added in order, and in less memory.
+func (t *totals) compact() {
+	for _, kinds := range t.others {
+		for _, a := range kinds {
+			a.value()
+		}
 	}
-	if t.shared == nil {
-		t.shared = map[string]bool{}
+}
+
+// counted is t with what is shared, each once.
+func (t *totals) counted() *totals {
+	if len(t.shared) == 0 {
+		return t
 	}
-	t.shared[it] = true
-	return false
+	all := &totals{}
+	all.addAll(&totals{always: t.always, others: t.others})
+	for _, it := range slices.Sorted(maps.Keys(t.shared)) {
+		s := t.shared[it]
+		all.add(s.name, &s.value)
+	}
+	return all
 }
 
 // appendTotals writes sums as Mesos shows them wherever it does not show
 // resources in full: numbers first, then ranges, then sets.
 func appendTotals(b []byte, t *totals) []byte {
+	t = t.counted()
 	b = append(b, '{')
 	for i := range always {
 		b = double(b, always[i], t.always[i].scalar)
@@ -88,7 +139,7 @@ func appendTotals(b []byte, t *totals) []byte {
 	names := slices.Sorted(maps.Keys(t.others))
 	for _, kind := range [...]registry.Kind{registry.KindScalar, registry.KindRanges, registry.KindSet} {
 		for _, name := range names {
-			if sum := t.others[name]; sum.kind == kind {
+			if sum := t.others[name][0]; sum.kind == kind {
 				v := sum.value()
 				b = appendValue(foreignKey(b, name), &v)
 			}

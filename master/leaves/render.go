@@ -25,7 +25,31 @@ const Forms = 4
 // Rendering is what a leaf looks like in one form. It does not change.
 type Rendering struct {
 	Bytes []byte // the values, with a comma between them
-	ends  []int  // of each value in Bytes
+	// Note is what else the renderer found out about the values; it is set before
+	// anybody else has the Rendering.
+	Note any
+	ends []int // of each value in Bytes
+
+	packed atomic.Pointer[[]byte]
+}
+
+// Packed is Bytes as pack makes it smaller, which is asked once.
+func (r *Rendering) Packed(pack func([]byte) []byte) []byte {
+	if p := r.packed.Load(); p != nil {
+		return *p
+	}
+	p := pack(r.Bytes)
+	r.packed.Store(&p)
+	return p
+}
+
+// Size is how many bytes the Rendering takes.
+func (r *Rendering) Size() int {
+	n := len(r.Bytes)
+	if p := r.packed.Load(); p != nil {
+		n += len(*p)
+	}
+	return n
 }
 
 // Values are the leaf's values; they are not to be changed.
@@ -54,6 +78,16 @@ func (l *Leaf[V]) remembersAny() bool {
 
 // Remembered is the rendering in a form that is remembered, or nil.
 func (l *Leaf[V]) Remembered(f Form) *Rendering { return l.made[f].Load() }
+
+// Size is how many bytes all that is remembered takes.
+func (l *Leaf[V]) Size() (n int) {
+	for f := range l.made {
+		if r := l.made[f].Load(); r != nil {
+			n += r.Size()
+		}
+	}
+	return n
+}
 
 // Remember keeps a rendering for those who come later.
 func (l *Leaf[V]) Remember(f Form, r *Rendering) {
@@ -97,7 +131,7 @@ func (l *Leaf[V]) Render(f Form, scratch []byte, one func([]byte, V) []byte) (r 
 		}
 		if k := slices.Index(before, v); k >= 0 {
 			before = before[k+1:]
-			b = append(b, old.value(len(old.ends)-len(before)-1)...)
+			b = append(b, old.Value(len(old.ends)-len(before)-1)...)
 		} else {
 			b = one(b, v)
 		}
@@ -107,8 +141,8 @@ func (l *Leaf[V]) Render(f Form, scratch []byte, one func([]byte, V) []byte) (r 
 	return r, b
 }
 
-// value is what the i-th value looks like.
-func (r *Rendering) value(i int) []byte {
+// Value is what the i-th value looks like.
+func (r *Rendering) Value(i int) []byte {
 	if i == 0 {
 		return r.Bytes[:r.ends[0]]
 	}

@@ -1,0 +1,119 @@
+package httpapi
+
+import (
+	"iter"
+	"net/url"
+
+	"github.com/eaba02dc/registrar/master/leaves"
+)
+
+// question is what somebody asks about a state: the parameters that he gave, and
+// what he may see.
+type question struct {
+	url.Values
+	view View
+}
+
+// asksFor reports whether a question that may name one thing means this one.
+func (q *question) asksFor(name, id string) bool { return !q.Has(name) || q.Get(name) == id }
+
+// page is an answer in the making: bytes of its own in b, and between them those
+// that leaves remember, which all readers share. Nothing is ever put together as
+// a whole.
+type page struct {
+	b     []byte
+	cut   int // what stands in b before it is in parts
+	parts []part
+}
+
+// part is a piece of an answer.
+type part struct {
+	bytes []byte
+	// of has the bytes, and may have them packed; nil if nobody shares them.
+	of *leaves.Rendering
+	// later makes the bytes, of what there was no room to remember; it appends them.
+	later func([]byte) []byte
+}
+
+// add adds what is one element, or several, of the array that is open in p.b.
+func (p *page) add(one part) {
+	if len(one.bytes) == 0 && one.later == nil {
+		return
+	}
+	if len(p.parts) > 0 && p.cut == len(p.b) {
+		p.b = append(p.b, ',')
+	}
+	p.parts = append(p.parts, part{bytes: p.b[p.cut:len(p.b):len(p.b)]}, one)
+	p.cut = len(p.b)
+}
+
+// finished is all of it.
+func (p *page) finished() []part { return append(p.parts, part{bytes: p.b[p.cut:]}) }
+
+// kind is a kind of value as it looks in a form.
+type kind[V comparable] struct {
+	form leaves.Form
+	one  func([]byte, V) []byte
+	note func([]V) *note // nil if there is nothing to note
+}
+
+// The forms in which leaves remember what they look like.
+const (
+	asInState leaves.Form = iota
+	asInSlaves
+)
+
+// note is what is remembered of the values of a leaf beside what they look like.
+type note struct {
+	roles  []string // that they belong to, each once; what belongs to nobody is not there
+	used   totals   // by tasks or executors
+	active int      // of agents
+}
+
+// noteOf finds what was noted of a leaf, or notes it.
+func (k *kind[V]) noteOf(l *leaves.Leaf[V]) *note {
+	if r := l.Remembered(k.form); r != nil {
+		return r.Note.(*note)
+	}
+	return k.noted(l)
+}
+
+func (k *kind[V]) noted(l *leaves.Leaf[V]) *note {
+	if k.note == nil {
+		return &note{}
+	}
+	return k.note(l.Values())
+}
+
+// list adds the values of leaves to the array that is open in p. Those of a leaf
+// that is seen only in part go to some, one by one.
+func list[V comparable](p *page, all iter.Seq[*leaves.Leaf[V]], k *kind[V], view View, some func(v V, looks []byte)) {
+	for l := range all {
+		r := l.Remembered(k.form)
+		switch {
+		case !view.seesAll(k.noteOf(l).roles):
+			for i, v := range l.Values() {
+				if r != nil {
+					some(v, r.Value(i))
+				} else {
+					some(v, k.one(nil, v))
+				}
+			}
+		case r != nil:
+			p.add(part{bytes: r.Bytes, of: r})
+		default:
+			p.add(part{later: func(b []byte) []byte { return k.append(b, l.Values()) }})
+		}
+	}
+}
+
+// append appends values with a comma between them.
+func (k *kind[V]) append(b []byte, values []V) []byte {
+	for i, v := range values {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = k.one(b, v)
+	}
+	return b
+}

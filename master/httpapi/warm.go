@@ -1,0 +1,99 @@
+package httpapi
+
+import (
+	"iter"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/eaba02dc/registrar/master"
+	"github.com/eaba02dc/registrar/master/leaves"
+)
+
+// warming is the work of rendering the leaves of a state that changed since they
+// were rendered last.
+type warming struct {
+	held int64 // bytes that leaves remember
+	jobs []func(room *atomic.Int64, scratch []byte) []byte
+}
+
+// warm renders what an endpoint shows of a state. What does not fit into most
+// bytes is not remembered, and rendered when it is sent.
+func warm(s *master.State, e *endpoint, q *question, most int64) {
+	var w warming
+	if e.agents != nil && !q.Has("slave_id") {
+		gather(&w, s.AgentLeaves(), e.agents)
+		gather(&w, s.RecoveredLeaves(), recoveredInState)
+	}
+	if e.frameworks {
+		for f := range everyFramework(s) {
+			if !q.asksFor("framework_id", f.Info.ID) || !q.seesFramework(&f.Info) {
+				continue
+			}
+			gather(&w, f.TaskLeaves(), tasksInState)
+			gather(&w, f.UnreachableLeaves(), pastInState)
+			gather(&w, f.CompletedLeaves(), pastInState)
+			gather(&w, f.ExecutorLeaves(), executorsInState)
+		}
+	}
+	w.run(most)
+}
+
+// gather notes which leaves are to be rendered.
+func gather[V comparable](w *warming, all iter.Seq[*leaves.Leaf[V]], k *kind[V]) {
+	for l := range all {
+		w.held += int64(l.Size())
+		if l.Remembered(k.form) != nil {
+			continue
+		}
+		w.jobs = append(w.jobs, func(room *atomic.Int64, scratch []byte) []byte {
+			r, scratch := l.Render(k.form, scratch, k.one)
+			r.Note = k.noted(l)
+			if room.Add(-int64(r.Size())) >= 0 {
+				l.Remember(k.form, r)
+			}
+			return scratch
+		})
+	}
+}
+
+// run renders, on all cores if it is much.
+func (w *warming) run(most int64) {
+	var room atomic.Int64
+	room.Store(most - w.held)
+	var next atomic.Int64
+	work := func() {
+		var scratch []byte
+		for i := next.Add(1) - 1; i < int64(len(w.jobs)) && room.Load() > 0; i = next.Add(1) - 1 {
+			scratch = w.jobs[i](&room, scratch)
+		}
+	}
+	const few = 64 // are done before another goroutine has begun
+	if len(w.jobs) <= few {
+		work()
+		return
+	}
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(work)
+	}
+	workers.Wait()
+}
+
+// forget drops what the leaves of a state remember.
+func forget(s *master.State) {
+	drop(s.AgentLeaves())
+	drop(s.RecoveredLeaves())
+	for f := range everyFramework(s) {
+		drop(f.TaskLeaves())
+		drop(f.UnreachableLeaves())
+		drop(f.CompletedLeaves())
+		drop(f.ExecutorLeaves())
+	}
+}
+
+func drop[V comparable](all iter.Seq[*leaves.Leaf[V]]) {
+	for l := range all {
+		l.Forget()
+	}
+}
