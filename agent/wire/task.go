@@ -58,6 +58,18 @@ type Task struct {
 	Container   Raw
 	HealthCheck Raw
 	KillPolicy  Raw
+
+	// Packed is what whoever shows tasks has made of the fields that do not change
+	// while a task runs, to show it without looking at them; nil if nobody has. It is
+	// not sent.
+	Packed *Packed
+}
+
+// Packed is some text about a task, in the three pieces between which its state
+// and its statuses are put. It does not change.
+type Packed struct {
+	Text           string
+	Middle, Behind int // where the second piece begins, and the third
 }
 
 // TaskStatus is a status of the task that it stands in. State is required.

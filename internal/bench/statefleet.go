@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/eaba02dc/registrar/agent/wire"
+	"github.com/eaba02dc/registrar/master/httpapi"
 	"github.com/eaba02dc/registrar/registry"
 )
 
@@ -68,7 +69,7 @@ func stateTask(agent, framework, n int, state wire.TaskState) wire.Task {
 
 func stateRole(framework int) string { return fmt.Sprintf("role%d", framework) }
 
-// received is a call as a master gets it: decoded, and with nothing in common
+// received is a call as a master gets it: decoded, packed, and with nothing in common
 // with any other. Calls that share their strings would make the master's memory,
 // and all that compares them, look cheap.
 func received[C wire.Call](call C) (C, error) {
@@ -81,5 +82,6 @@ func received[C wire.Call](call C) (C, error) {
 	if err != nil {
 		return none, err
 	}
+	httpapi.Pack(decoded)
 	return decoded.(C), nil
 }

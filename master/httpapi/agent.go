@@ -18,8 +18,8 @@ const defaultPort = 5051
 // How agents look in /state, and in /slaves, which has all that is known of their
 // resources; and those that have not come back yet, in both.
 var (
-	agentsInState    = &kind[*master.Agent]{asInState, wholeAgent(appendAgent), noteAgents}
-	agentsInSlaves   = &kind[*master.Agent]{asInSlaves, wholeAgent(appendFullAgent), noteFullAgents}
+	agentsInState    = &kind[*master.Agent]{asInState, wholeAgent(appendAgent), noteAgents, offersTheSame}
+	agentsInSlaves   = &kind[*master.Agent]{asInSlaves, wholeAgent(appendFullAgent), noteFullAgents, func(_, _ *master.Agent) bool { return false }}
 	recoveredInState = &kind[*registry.Agent]{form: asInState, one: appendRecovered}
 )
 
@@ -44,6 +44,13 @@ func noteAgents(agents []*master.Agent) *note {
 		}
 	}
 	return n
+}
+
+// offersTheSame reports whether an agent is as active as another, and has the
+// same.
+func offersTheSame(old, now *master.Agent) bool {
+	return old.Active() == now.Active() && (len(old.Resources) == 0 && len(now.Resources) == 0 ||
+		len(old.Resources) == len(now.Resources) && &old.Resources[0] == &now.Resources[0])
 }
 
 // noteFullAgents notes who uses something of an agent, too.

@@ -253,6 +253,7 @@ func first(up wire.Encoding, record []byte) (*wire.Subscribe, error) {
 	if !ok {
 		return nil, &wire.FieldError{Field: "type", Reason: "is not SUBSCRIBE, which is the first of a stream"}
 	}
+	Pack(subscribe)
 	return subscribe, nil
 }
 
@@ -536,6 +537,7 @@ func (s *agentStream) receive(up wire.Encoding, record []byte, give func()) erro
 	if _, ok := call.(*wire.Subscribe); ok {
 		return &wire.FieldError{Field: "type", Reason: "is SUBSCRIBE, which only the first of a stream may be"}
 	}
+	Pack(call)
 	s.receiving.Lock()
 	defer s.receiving.Unlock()
 	if s.closed {

@@ -2,13 +2,18 @@ package httpapi
 
 import (
 	"cmp"
+	"reflect"
 
 	"github.com/eaba02dc/registrar/agent/wire"
 	"github.com/eaba02dc/registrar/master"
 )
 
 // executorsInState is how executors look.
-var executorsInState = &kind[*master.Executor]{asInState, appendExecutor, func(executors []*master.Executor) *note {
+var executorsInState = &kind[*master.Executor]{asInState, appendExecutor, noteExecutors, func(old, now *master.Executor) bool {
+	return old.AgentID == now.AgentID && reflect.DeepEqual(old.Info.Resources, now.Info.Resources)
+}}
+
+func noteExecutors(executors []*master.Executor) *note {
 	n := &note{}
 	for _, e := range executors {
 		n.of(e.Info.Resources)
@@ -16,7 +21,7 @@ var executorsInState = &kind[*master.Executor]{asInState, appendExecutor, func(e
 	}
 	n.used.compact()
 	return n
-}}
+}
 
 // appendExecutor writes an executor.
 func appendExecutor(b []byte, e *master.Executor) []byte {

@@ -55,6 +55,8 @@ type kind[V comparable] struct {
 	form leaves.Form
 	one  func([]byte, V) []byte
 	note func([]V) *note // nil if there is nothing to note
+	// same reports whether what is noted of a value holds for another one.
+	same func(old, now V) bool
 }
 
 // The forms in which leaves remember what they look like.
@@ -78,11 +80,23 @@ func (k *kind[V]) noteOf(l *leaves.Leaf[V]) *note {
 	return k.noted(l)
 }
 
+// noted notes what is to be noted of a leaf. If it is what was noted of the values
+// that were here before, only those are looked at that changed.
 func (k *kind[V]) noted(l *leaves.Leaf[V]) *note {
 	if k.note == nil {
 		return &note{}
 	}
-	return k.note(l.Values())
+	now := l.Values()
+	before, r := l.Before(k.form)
+	if r == nil || len(before) != len(now) {
+		return k.note(now)
+	}
+	for i, v := range now {
+		if v != before[i] && !k.same(before[i], v) {
+			return k.note(now)
+		}
+	}
+	return r.Note.(*note)
 }
 
 // list adds the values of leaves to the array that is open in p. Those of a leaf

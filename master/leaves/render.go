@@ -52,6 +52,17 @@ func (r *Rendering) Size() int {
 	return n
 }
 
+// Before is what was here when it was rendered last in a form, and how it looked
+// then; nil if nothing is known of it.
+func (l *Leaf[V]) Before(f Form) ([]V, *Rendering) {
+	if base := l.base.Load(); base != nil {
+		if r := base.made[f].Load(); r != nil {
+			return base.values, r
+		}
+	}
+	return nil, nil
+}
+
 // Values are the leaf's values; they are not to be changed.
 func (l *Leaf[V]) Values() []V { return l.values }
 
@@ -117,13 +128,7 @@ func (l *Leaf[V]) Forget() {
 // which it returns for the next one.
 func (l *Leaf[V]) Render(f Form, scratch []byte, one func([]byte, V) []byte) (r *Rendering, _ []byte) {
 	r = &Rendering{ends: make([]int, 0, len(l.values))}
-	var old *Rendering
-	var before []V // of old, from where the next value may be on
-	if base := l.base.Load(); base != nil {
-		if old = base.made[f].Load(); old != nil {
-			before = base.values
-		}
-	}
+	before, old := l.Before(f) // before is what the next value may be among
 	b := scratch[:0]
 	for i, v := range l.values {
 		if i > 0 {
