@@ -29,6 +29,16 @@ type Options struct {
 	// Agents serves POST /api/v1/agent; see [AgentStream]. Nil means that agents
 	// cannot connect here.
 	Agents http.Handler
+	// Gate asks who comes in; nil means that everybody does.
+	Gate *Gate
+	// Debug serves /debug/ to those in the realm readwrite, profiles of the process
+	// for example; nil means that nothing is there.
+	Debug http.Handler
+	// MaxBody is the most bytes of the body of a request that is not of an agent; 0
+	// means 64 KiB.
+	MaxBody int
+	// BodyTimeout is how long it may take to come; 0 means 10 s.
+	BodyTimeout time.Duration
 	// Logger receives what an operator should know; nil means [slog.Default].
 	Logger *slog.Logger
 }
@@ -46,6 +56,8 @@ type Build struct {
 
 func (o Options) withDefaults() Options {
 	o.Build.Version = cmp.Or(o.Build.Version, "1.12.0")
+	o.MaxBody = cmp.Or(o.MaxBody, 64<<10)
+	o.BodyTimeout = cmp.Or(o.BodyTimeout, 10*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Agents == nil {
 		o.Agents = http.HandlerFunc(notFound)
@@ -62,12 +74,16 @@ func New(source Source, o Options) http.Handler {
 	a := &api{source: source, about: newAbout(o), ready: o.Ready, agents: o.Agents, log: o.Logger}
 	mux := http.NewServeMux()
 	for _, r := range a.routes() {
+		h := r.entered(&o)
 		for _, path := range r.paths() {
-			mux.Handle(path, r.handler)
-			mux.Handle(path+"/{$}", r.handler)
+			mux.Handle(path, h)
+			mux.Handle(path+"/{$}", h)
 		}
 	}
-	mux.HandleFunc("/", notFound)
+	if o.Debug != nil {
+		mux.Handle("/debug/", o.Gate.guard(Readwrite, o.bounded(o.Debug)))
+	}
+	mux.Handle("/", o.bounded(http.HandlerFunc(notFound)))
 	return onlyPlainPaths(mux)
 }
 

@@ -11,6 +11,7 @@ import (
 type route struct {
 	path    string
 	also    alias
+	realm   Realm // "" for what everybody may ask
 	handler http.Handler
 }
 
@@ -35,24 +36,40 @@ func (r route) paths() []string {
 	return paths
 }
 
+// entered is the handler behind all that a request must pass first. The streams of
+// agents have bounds of their own.
+func (r route) entered(o *Options) http.Handler {
+	switch r.realm {
+	case Agents:
+		return o.Gate.guard(Agents, r.handler)
+	case Readonly:
+		return o.Gate.guard(Readonly, o.bounded(whole(answering(r.handler))))
+	default:
+		return o.bounded(r.handler)
+	}
+}
+
 // routes is every endpoint. Those that Mesos has take any method, as there.
 func (a *api) routes() []route {
-	const both = underMaster | dotJSON
+	const (
+		both      = underMaster | dotJSON
+		everybody = Realm("")
+	)
 	return []route{
-		{"/state", both, a.json(a.stateBody)},
-		{"/state-summary", both, a.json(a.summaryBody)},
-		{"/slaves", both, a.json(agentsBody)},
-		{"/frameworks", both, a.json(frameworksBody)},
-		{"/tasks", both, a.json(tasksBody)},
-		{"/roles", both, a.json(rolesBody)},
-		{"/flags", both, a.json(a.flagsBody)},
-		{"/version", dotJSON, a.json(a.versionBody)},
-		{"/registrar(1)/registry", dotJSON, a.json(registryBody)},
+		{"/state", both, Readonly, a.json(a.stateBody)},
+		{"/state-summary", both, Readonly, a.json(a.summaryBody)},
+		{"/slaves", both, Readonly, a.json(agentsBody)},
+		{"/frameworks", both, Readonly, a.json(frameworksBody)},
+		{"/tasks", both, Readonly, a.json(tasksBody)},
+		{"/roles", both, Readonly, a.json(rolesBody)},
+		{"/flags", both, Readonly, a.json(a.flagsBody)},
+		{"/version", dotJSON, everybody, a.json(a.versionBody)},
+		{"/registrar(1)/registry", dotJSON, Readonly, a.json(registryBody)},
 
-		{"/health", underMaster, http.HandlerFunc(health)},
-		{"/redirect", underMaster, http.HandlerFunc(a.redirect)},
-		{"/ready", 0, only(http.HandlerFunc(a.readiness), http.MethodGet, http.MethodHead)},
-		{"/api/v1/agent", underMaster, only(a.agents, http.MethodPost)},
+		{"/health", underMaster, everybody, http.HandlerFunc(health)},
+		{"/redirect", underMaster, everybody, http.HandlerFunc(a.redirect)},
+		{"/ready", 0, everybody, only(http.HandlerFunc(a.readiness), http.MethodGet, http.MethodHead)},
+		{"/api/v1/agent", underMaster, Agents, only(a.agents, http.MethodPost)},
 	}
 }
 

@@ -1,0 +1,63 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+)
+
+// View is the part of a cluster that somebody may see. The zero View is all of it.
+type View struct {
+	// Roles are those whose things he sees, and of those below them: "a" stands for
+	// "a/b" too. Nil means everything.
+	Roles []string
+}
+
+// Sees reports whether what belongs to a role is in the view.
+func (v View) Sees(role string) bool {
+	if v.Roles == nil {
+		return true
+	}
+	for _, r := range v.Roles {
+		if rest, ok := strings.CutPrefix(role, r); ok && (rest == "" || rest[0] == '/') {
+			return true
+		}
+	}
+	return false
+}
+
+// caller is who asks, as a [Gate] found out.
+type caller struct {
+	principal string
+	view      View
+}
+
+type callerKey struct{}
+
+func withCaller(ctx context.Context, c caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// Principal is who makes a request, by its context; "" is nobody that a [Gate] has
+// let in.
+func Principal(ctx context.Context) string {
+	c, _ := ctx.Value(callerKey{}).(caller)
+	return c.principal
+}
+
+// viewOf is what he who makes a request may see.
+func viewOf(ctx context.Context) View {
+	c, _ := ctx.Value(callerKey{}).(caller)
+	return c.view
+}
+
+// whole lets those in who may see everything: h does not leave anything out.
+func whole(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if viewOf(r.Context()).Roles != nil {
+			refuseEarly(w, r, http.StatusForbidden, "restricted views are not served")
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
