@@ -199,7 +199,7 @@ func TestOnlyThoseComeInWhoMay(t *testing.T) {
 	simulate := []string{"simulate", "--master", m.url, "--agents", "3", "--tasks", "1", "--duration", "1ms", "--credential", file("agent.json"), "--ca-cert", file("ca.pem")}
 	withCert := append(simulate, "--tls-cert", file("client.pem"), "--tls-key", file("client.pem.key"))
 	var out, trouble bytes.Buffer
-	if code := run(t.Context(), withCert, strings.NewReader(""), &out, &trouble); code != 0 {
+	if code := run(t.Context(), withCert, strings.NewReader(""), &out, &trouble); code != exitFine {
 		t.Errorf("agents with a secret: %d, %s", code, trouble.String())
 	}
 
