@@ -106,10 +106,8 @@ func (g *Gate) authenticate(r *http.Request) (*Credential, error) {
 // refuseEarly is fail for a request whose body may not have been read.
 func refuseEarly(w http.ResponseWriter, r *http.Request, status int, text string) {
 	if r.Body != nil && r.Body != http.NoBody {
-		control := http.NewResponseController(w)
-		control.EnableFullDuplex() // or net/http would wait for the end of the body before it says anything
-		control.SetReadDeadline(time.Now().Add(linger))
-		w.Header().Set("Connection", "close")
+		w.Header().Set("Connection", "close") // or net/http would wait for the end of the body before it says anything
+		http.NewResponseController(w).SetReadDeadline(time.Now().Add(linger))
 	}
 	fail(w, status, text)
 }

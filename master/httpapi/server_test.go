@@ -209,7 +209,9 @@ func (s *site) subscribes() *dialogue {
 }
 
 func TestIdleClientsMakeRoomForAgents(t *testing.T) {
-	s := newSite(t, options, httpapi.ServerOptions{MaxConnections: 4, Patience: 1}, still{newMaster()})
+	o := options
+	o.BodyTimeout = patient
+	s := newSite(t, o, httpapi.ServerOptions{MaxConnections: 4, Patience: 1, HeaderTimeout: patient, IdleTimeout: patient}, still{newMaster()})
 	var crowd []net.Conn
 	idle := func() {
 		for n := range 20 {
