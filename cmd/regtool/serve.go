@@ -206,7 +206,7 @@ func (d *daemon) answers(cmd *cobra.Command) http.Handler {
 }
 
 func (d *daemon) server(h http.Handler) *httpapi.Server {
-	return httpapi.NewServer(h, httpapi.ServerOptions{MaxConnections: d.flags.door.maxConnections, TLS: d.door.tls(), Logger: d.log})
+	return httpapi.NewServer(h, httpapi.ServerOptions{MaxConnections: d.door.flags.maxConnections, TLS: d.door.tls(), Logger: d.log})
 }
 
 // mesosBuild is what /version says: the Mesos whose answers these are, and the
