@@ -120,6 +120,10 @@ func (d *door) warn(ip string) {
 
 // reload reads the files again. What cannot be read stays as it was.
 func (d *door) reload() {
+	if d.gate == nil && d.certificates == nil {
+		d.log.Info("there are no credentials and no certificates to read again")
+		return
+	}
 	var problem error
 	if d.gate != nil {
 		list, err := httpapi.ReadCredentials(d.flags.credentials)

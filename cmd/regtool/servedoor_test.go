@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
@@ -28,6 +29,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/eaba02dc/registrar/agent"
+	"github.com/eaba02dc/registrar/master/httpapi"
 	"github.com/eaba02dc/registrar/registry"
 )
 
@@ -310,6 +312,33 @@ func TestProfilesAreThereForThoseOnlyWhoAskForThem(t *testing.T) {
 		if answer.StatusCode != want {
 			t.Errorf("%s: %s", flag, answer.Status)
 		}
+		if err := m.cmd.Process.Signal(syscall.SIGHUP); err != nil { // which ends nothing
+			t.Fatal(err)
+		}
 		m.terminate(t)
+	}
+}
+
+func TestPasswordsThatAnybodyCanReadOnTheWayAreWarnedOf(t *testing.T) {
+	for _, c := range []struct {
+		ip        string
+		gate, tls bool
+		warns     bool
+	}{
+		{"10.0.0.1", true, false, true}, {"0.0.0.0", true, false, true}, {"127.0.0.1", true, false, false}, {"::1", true, false, false},
+		{"10.0.0.1", true, true, false}, {"10.0.0.1", false, false, false},
+	} {
+		var log bytes.Buffer
+		d := &door{log: slog.New(slog.NewTextHandler(&log, nil))}
+		if c.gate {
+			d.gate = new(httpapi.Gate)
+		}
+		if c.tls {
+			d.certificates = new(certificates)
+		}
+		d.warn(c.ip)
+		if warned := strings.Contains(log.String(), `level=WARN msg="passwords cross the network unencrypted`); warned != c.warns {
+			t.Errorf("%+v: warned is %v", c, warned)
+		}
 	}
 }
