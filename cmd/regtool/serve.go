@@ -9,9 +9,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,7 +36,9 @@ func newServeCommand() *cobra.Command {
 is not there. Agents register with POST /api/v1/agent and are remembered across
 any crash; /state and its kind answer as a Mesos master does. It answers 503
 until it has recovered. It listens on the loopback address unless --ip says
-otherwise: whoever can reach it can read everything and register agents.
+otherwise: whoever can reach it can read everything and register agents, unless
+--credentials says who may. SIGHUP has it read credentials and certificates
+again.
 
 Every flag can also stand in the YAML file that --config names (port: 5051), or
 in the environment (REGTOOL_PORT=5051). A flag goes before the environment, that
@@ -45,12 +49,16 @@ whoever leads next. It ends by itself, with 1, if the registry can no longer be
 written, and says why: nothing that it could not make durable was acknowledged.`,
 		Example: `  regtool serve --dir ./data
   regtool serve --dir /var/lib/registry --ip 0.0.0.0 --advertise-ip 10.0.5.220 --hostname master-1
+  regtool serve --dir /var/lib/registry --credentials /etc/regtool/credentials.yaml --tls-cert cert.pem --tls-key key.pem
   regtool serve --dir /var/lib/registry --config /etc/regtool.yaml`,
 		Args: noArguments,
 	}
 	f := newServeFlags(cmd)
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := configure(cmd.Flags(), &f.config, os.Environ()); err != nil {
+			return err
+		}
+		if err := f.door.settle(cmd.Flags(), f.ip); err != nil {
 			return err
 		}
 		return f.validate()
@@ -72,6 +80,7 @@ type daemon struct {
 	log      *slog.Logger
 	stopping atomic.Bool
 
+	door      *door
 	registrar *registrar.Registrar
 	master    *master.Master
 }
@@ -84,8 +93,15 @@ func (d *daemon) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := allowFiles(d.flags.maxAgents); err != nil {
-		d.log.Warn("fewer agents than asked for can connect", "asked", d.flags.maxAgents, "err", err)
+	if d.door, err = openDoor(&d.flags.door, d.log); err != nil {
+		return err
+	}
+	d.door.warn(d.flags.ip)
+	reload := make(chan os.Signal, 1) // before there is anything that the signal could end
+	signal.Notify(reload, syscall.SIGHUP)
+	defer signal.Stop(reload)
+	if err := allowFiles(d.flags.maxAgents + d.flags.door.maxConnections); err != nil {
+		d.log.Warn("fewer agents and clients than asked for can connect", "agents", d.flags.maxAgents, "clients", d.flags.door.maxConnections, "err", err)
 	}
 	l, err := net.Listen("tcp", d.flags.address())
 	if err != nil {
@@ -105,19 +121,23 @@ func (d *daemon) run(cmd *cobra.Command) error {
 	}
 	g.open(d.answers(cmd))
 	d.greet(cmd, l.Addr())
-	return d.end(s, d.wait(cmd.Context(), served))
+	return d.end(s, d.wait(cmd.Context(), reload, served))
 }
 
 // wait returns when serving is over: nil if it was told to stop, or why else.
-func (d *daemon) wait(ctx context.Context, served <-chan error) error {
-	select {
-	case <-ctx.Done():
-		d.log.Info("stopping", "at most", duration.Format(time.Duration(d.flags.stopTimeout)))
-		return nil
-	case <-d.master.Done():
-		return d.failure()
-	case err := <-served:
-		return err
+func (d *daemon) wait(ctx context.Context, reload <-chan os.Signal, served <-chan error) error {
+	for {
+		select {
+		case <-reload:
+			d.door.reload()
+		case <-ctx.Done():
+			d.log.Info("stopping", "at most", duration.Format(time.Duration(d.flags.stopTimeout)))
+			return nil
+		case <-d.master.Done():
+			return d.failure()
+		case err := <-served:
+			return err
+		}
 	}
 }
 
@@ -143,7 +163,7 @@ func firstLine(err error) string {
 
 // end ends everything, and returns why, or else the first thing that closing
 // met. What failed before says so again when it is closed.
-func (d *daemon) end(s *http.Server, why error) error {
+func (d *daemon) end(s *httpapi.Server, why error) error {
 	for _, err := range []error{d.stop(s), d.registrar.Close()} {
 		if why == nil {
 			why = err
@@ -181,17 +201,12 @@ func (d *daemon) answers(cmd *cobra.Command) http.Handler {
 	return httpapi.New(d.master, httpapi.Options{
 		Build: mesosBuild(info), Flags: d.flags.values(cmd.Flags()), Cluster: d.flags.cluster, Logger: d.log, Ready: d.ready,
 		Agents: httpapi.AgentStream(d.master, httpapi.AgentStreamOptions{MaxStreams: d.flags.maxAgents, Logger: d.log}),
+		Gate:   d.door.gate, Debug: d.door.debug(),
 	})
 }
 
-func (d *daemon) server(h http.Handler) *http.Server {
-	return &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug), // what clients do wrong
-	}
+func (d *daemon) server(h http.Handler) *httpapi.Server {
+	return httpapi.NewServer(h, httpapi.ServerOptions{MaxConnections: d.door.flags.maxConnections, TLS: d.door.tls(), Logger: d.log})
 }
 
 // mesosBuild is what /version says: the Mesos whose answers these are, and the
@@ -226,12 +241,12 @@ func (d *daemon) ready() error {
 // greet says on stdout that the master can be reached, and what it remembers.
 func (d *daemon) greet(cmd *cobra.Command, address net.Addr) {
 	reg, found := d.registrar.Snapshot(), d.registrar.Recovery()
-	fmt.Fprintf(cmd.OutOrStdout(), "serving http://%s: %s recovered from %s in %v\n",
-		address, counted(reg.Len(registry.Admitted), "agent"), d.flags.dir, short(found.Took))
+	fmt.Fprintf(cmd.OutOrStdout(), "serving %s://%s: %s recovered from %s in %v\n",
+		d.door.scheme(), address, counted(reg.Len(registry.Admitted), "agent"), d.flags.dir, short(found.Took))
 }
 
 // stop ends the streams of agents, then waits for the answers under way.
-func (d *daemon) stop(s *http.Server) error {
+func (d *daemon) stop(s *httpapi.Server) error {
 	d.stopping.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(d.flags.stopTimeout))
 	defer cancel()

@@ -45,14 +45,14 @@ func TestFailedRegistryIsSaidOnceInOneLineWithWhatToDo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{flags: &serveFlags{dir: "/d", stopTimeout: 1e9}, log: slog.New(slog.DiscardHandler), registrar: r, master: m}
+	d := &daemon{flags: &serveFlags{dir: "/d", stopTimeout: 1e9}, log: slog.New(slog.DiscardHandler), door: &door{flags: new(doorFlags)}, registrar: r, master: m}
 	s := d.server(new(gate))
 	s.Close()
 	call := &wire.Subscribe{Sequence: 1, Agent: registry.Agent{Hostname: "host-1"}}
 	if _, err := m.Subscribe(t.Context(), call, "10.0.0.7:5051", func() {}); err == nil {
 		t.Error("an agent was registered that cannot be written down")
 	}
-	err = d.end(s, d.wait(t.Context(), nil))
+	err = d.end(s, d.wait(t.Context(), nil, nil))
 	want := "the registry in /d cannot be written any more: write /d/000004.log: no space left on device; mend that and start again, " +
 		"nothing acknowledged is lost; if it does not open then, regtool check --dir /d says why"
 	if err == nil || err.Error() != want {
@@ -69,19 +69,19 @@ func TestMasterThatIsToldToStopSaysOnceWhatClosingMet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{flags: &serveFlags{dir: "/d", stopTimeout: 1e9}, log: slog.New(slog.DiscardHandler), registrar: r, master: m}
+	d := &daemon{flags: &serveFlags{dir: "/d", stopTimeout: 1e9}, log: slog.New(slog.DiscardHandler), door: &door{flags: new(doorFlags)}, registrar: r, master: m}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s := d.server(new(gate))
 	s.Close()
-	if err := d.end(s, d.wait(ctx, nil)); !errors.Is(err, errFull) || strings.Count(err.Error(), errFull.Error()) != 1 {
+	if err := d.end(s, d.wait(ctx, nil, nil)); !errors.Is(err, errFull) || strings.Count(err.Error(), errFull.Error()) != 1 {
 		t.Errorf("the master ended with %v, want %v once", err, errFull)
 	}
 }
 
 func TestClientsAreToldToComeAgainWhileTheMasterRecovers(t *testing.T) {
 	g := new(gate)
-	s := (&daemon{log: slog.New(slog.DiscardHandler)}).server(g)
+	s := (&daemon{log: slog.New(slog.DiscardHandler), door: &door{flags: new(doorFlags)}}).server(g)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

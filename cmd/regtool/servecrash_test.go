@@ -318,10 +318,19 @@ func serveProcess(t *testing.T, args ...string) *process {
 	return p
 }
 
-var servingLine = regexp.MustCompile(`^serving (http://127\.0\.0\.1:(\d+)): \d+ agents? recovered from .* in .*\n$`)
+var servingLine = regexp.MustCompile(`^serving (https?://127\.0\.0\.1:(\d+)): \d+ agents? recovered from .* in .*\n$`)
 
-// ready waits until the process says that it can be reached.
+// ready waits until the process can be reached.
 func (p *process) ready(t *testing.T) {
+	t.Helper()
+	p.serves(t)
+	if _, err := ask(p.url + "/ready"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serves waits until the process says where it can be reached.
+func (p *process) serves(t *testing.T) {
 	t.Helper()
 	late := time.AfterFunc(longest, func() { p.cmd.Process.Kill() })
 	defer late.Stop()
@@ -332,9 +341,6 @@ func (p *process) ready(t *testing.T) {
 		t.Fatalf("the master says %q, %v, then %v: %s", line, err, p.cmd.Wait(), p.trouble.String())
 	}
 	p.url, p.port = found[1], found[2]
-	if _, err := ask(p.url + "/ready"); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // kill ends the process as a power failure would.

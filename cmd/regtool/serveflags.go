@@ -34,6 +34,7 @@ type serveFlags struct {
 	logLevel, logFormat string
 	maxAgents           int
 	stopTimeout         duration.Value
+	door                doorFlags
 	master              master.Options
 }
 
@@ -56,6 +57,7 @@ func newServeFlags(cmd *cobra.Command) *serveFlags {
 	f.Var(&s.stopTimeout, "stop-timeout", "how long to wait for answers under way when told to stop")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&s.logFormat, "log-format", "text", "text or json")
+	s.door.add(f)
 	s.masterFlags(f)
 	return s
 }

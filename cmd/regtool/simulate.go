@@ -36,7 +36,8 @@ nothing arrives any more in either direction, and no new connection comes about,
 as when a cable is cut.`,
 		Example: `  regtool simulate --agents 1000 --tasks 20
   regtool simulate --agents 5000 --flap 50 --duration 1mins
-  regtool simulate --master http://10.0.5.220:5050 --agents 200 --partition 10`,
+  regtool simulate --master http://10.0.5.220:5050 --agents 200 --partition 10
+  regtool simulate --master https://10.0.5.220:5050 --ca-cert ca.pem --credential agent.yaml`,
 		Args: noArguments,
 	}
 	s := &simulation{}
@@ -48,9 +49,13 @@ as when a cable is cut.`,
 	f.Float64Var(&s.partition, "partition", 0, "how many percent of the agents fall silent")
 	f.Var((*duration.Value)(&s.duration), "duration", "how long to go on once all have registered (default: until interrupted)")
 	f.Lookup("duration").DefValue = ""
+	s.entrance.add(f)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := s.validate(); err != nil {
+			return err
+		}
+		if err := s.entrance.read(); err != nil {
 			return err
 		}
 		if err := allowFiles(s.agents); err != nil {
@@ -78,6 +83,7 @@ type simulation struct {
 	agents, tasks   int
 	flap, partition float64
 	duration        time.Duration
+	entrance        entrance
 
 	wires                            wires
 	members, subscribed, broken, cut atomic.Int64
@@ -101,7 +107,7 @@ func (s *simulation) validate() error {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return usagef("--master %q: want a URL, as http://127.0.0.1:5050", s.master)
 	}
-	return nil
+	return s.entrance.validate(s.master)
 }
 
 // run runs the agents until the time is over or somebody interrupts it, which is
@@ -180,6 +186,7 @@ func (s *simulation) agent(i int, joined func()) (*agent.Agent, error) {
 			Resources: []registry.Resource{simulatedAmount("cpus", 64), simulatedAmount("mem", 65536)},
 		},
 		Version: mesosVersion, MaxBackoff: 5 * time.Second, Dial: s.wires.lay().dial,
+		Username: s.entrance.username, Password: s.entrance.password, TLSConfig: s.entrance.tls,
 		Subscribed: func(*wire.Subscribed) {
 			s.subscribed.Add(1)
 			if first {

@@ -83,11 +83,11 @@ func agentsBody(p *page, s *master.State, q *question) error {
 // agentLists are the agents that registered and those that did not yet come back.
 func agentLists(p *page, s *master.State, q *question, k *kind[*master.Agent], one looks) {
 	p.b = append(key(p.b, "slaves"), '[')
-	list(p, s.AgentLeaves(), k, q.view, func(a *master.Agent, _ []byte) {
+	addLeaves(p, s.AgentLeaves(), k, q.view, func(a *master.Agent, _ []byte) {
 		p.add(part{bytes: one(nil, a, q.view)})
 	})
 	p.b = append(key(append(p.b, ']'), "recovered_slaves"), '[')
-	list(p, s.RecoveredLeaves(), recoveredInState, q.view, nil)
+	addLeaves(p, s.RecoveredLeaves(), recoveredInState, q.view, nil)
 	p.b = append(p.b, ']')
 }
 

@@ -95,7 +95,8 @@ func AgentStream[S Subscription](m Subscriber[S], o AgentStreamOptions) http.Han
 		subscribe: func(ctx context.Context, call *wire.Subscribe, address string, wake func()) (Subscription, error) {
 			return m.Subscribe(ctx, call, address, wake)
 		},
-		byID: map[uuid.UUID]*agentStream{},
+		byID:     map[uuid.UUID]*agentStream{},
+		entering: map[registry.AgentID]int{},
 	}
 }
 
@@ -115,9 +116,10 @@ type agentStreams struct {
 	room      *agentRoom
 	subscribe func(context.Context, *wire.Subscribe, string, func()) (Subscription, error)
 
-	mu    sync.Mutex
-	count int // streams, and those that are about to be
-	byID  map[uuid.UUID]*agentStream
+	mu       sync.Mutex
+	count    int // streams, and those that are about to be
+	byID     map[uuid.UUID]*agentStream
+	entering map[registry.AgentID]int // subscriptions under way; no zeros
 }
 
 func (h *agentStreams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -154,6 +156,7 @@ func (h *agentStreams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.leave()
+	guestOf(r.Context()).joins() // MaxStreams counts it now
 	h.open(w, r, control, up, down)
 }
 
@@ -210,7 +213,7 @@ func (h *agentStreams) join(s *agentStream, r *http.Request, records *wire.Reade
 	}
 	s.readUntil(time.Time{})
 	s.agent, s.address = cmp.Or(call.AgentID, call.Agent.ID), r.RemoteAddr
-	s.Subscription, err = h.subscribe(r.Context(), call, r.RemoteAddr, s.wake)
+	s.Subscription, err = h.enroll(r, call, s.wake)
 	switch {
 	case err == nil:
 	case errors.Is(err, ops.ErrGone):
@@ -220,6 +223,42 @@ func (h *agentStreams) join(s *agentStream, r *http.Request, records *wire.Reade
 		return false
 	}
 	return true
+}
+
+// enroll subscribes, unless the same agent is about to more than once already. A
+// stream takes the place of the agent's last, and each attempt is work for the
+// master: an agent that loses patience again and again is to wait instead.
+func (h *agentStreams) enroll(r *http.Request, call *wire.Subscribe, wake func()) (Subscription, error) {
+	id := cmp.Or(call.AgentID, call.Agent.ID)
+	if id == "" { // a new agent, which cannot be told from others
+		return h.subscribe(r.Context(), call, r.RemoteAddr, wake)
+	}
+	if !h.begin(id) {
+		return nil, fmt.Errorf("agent %q is being subscribed already", id)
+	}
+	defer h.end(id)
+	return h.subscribe(r.Context(), call, r.RemoteAddr, wake)
+}
+
+// maxEntering is one that the agent has perhaps given up, and one more.
+const maxEntering = 2
+
+func (h *agentStreams) begin(id registry.AgentID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.entering[id] >= maxEntering {
+		return false
+	}
+	h.entering[id]++
+	return true
+}
+
+func (h *agentStreams) end(id registry.AgentID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.entering[id]--; h.entering[id] == 0 {
+		delete(h.entering, id)
+	}
 }
 
 // next reads a record, once there is room for it. Whoever has handed on what it

@@ -57,7 +57,7 @@ func addFramework(p *page, f *master.Framework, q *question) {
 	p.b = append(key(append(p.b, ']'), "completed_tasks"), '[')
 	addPast(p, f.CompletedLeaves(), q.view)
 	p.b = append(append(p.b, ']'), `,"offers":[],"executors":[`...)
-	list(p, f.ExecutorLeaves(), executorsInState, q.view, func(e *master.Executor, looks []byte) {
+	addLeaves(p, f.ExecutorLeaves(), executorsInState, q.view, func(e *master.Executor, looks []byte) {
 		if q.view.sees(e.Info.Resources) {
 			p.add(part{bytes: looks})
 		}

@@ -33,6 +33,16 @@ type Options struct {
 	// answered by copying; 0 means 1 GiB. It is dropped when nobody asks for five
 	// minutes.
 	StateCacheBytes int64
+	// Gate asks who comes in; nil means that everybody does.
+	Gate *Gate
+	// Debug serves /debug/ to those in the realm readwrite, profiles of the process
+	// for example; nil means that nothing is there.
+	Debug http.Handler
+	// MaxBody is the most bytes of the body of a request that is not of an agent; 0
+	// means 64 KiB.
+	MaxBody int
+	// BodyTimeout is how long it may take to come; 0 means 10 s.
+	BodyTimeout time.Duration
 	// Logger receives what an operator should know; nil means [slog.Default].
 	Logger *slog.Logger
 }
@@ -51,6 +61,8 @@ type Build struct {
 func (o Options) withDefaults() Options {
 	o.Build.Version = cmp.Or(o.Build.Version, "1.12.0")
 	o.StateCacheBytes = cmp.Or(o.StateCacheBytes, 1<<30)
+	o.MaxBody = cmp.Or(o.MaxBody, 64<<10)
+	o.BodyTimeout = cmp.Or(o.BodyTimeout, 10*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Agents == nil {
 		o.Agents = http.HandlerFunc(notFound)
@@ -68,12 +80,16 @@ func New(source Source, o Options) http.Handler {
 		turns: newTurns(), cacheBytes: o.StateCacheBytes, sendTimeout: 10 * time.Second}
 	mux := http.NewServeMux()
 	for _, r := range a.routes() {
+		h := r.entered(&o)
 		for _, path := range r.paths() {
-			mux.Handle(path, r.handler)
-			mux.Handle(path+"/{$}", r.handler)
+			mux.Handle(path, h)
+			mux.Handle(path+"/{$}", h)
 		}
 	}
-	mux.HandleFunc("/", notFound)
+	if o.Debug != nil {
+		mux.Handle("/debug/", o.Gate.guard(Readwrite, o.bounded(o.Debug)))
+	}
+	mux.Handle("/", o.bounded(http.HandlerFunc(notFound)))
 	return onlyPlainPaths(mux)
 }
 

@@ -99,9 +99,9 @@ func (k *kind[V]) noted(l *leaves.Leaf[V]) *note {
 	return r.Note.(*note)
 }
 
-// list adds the values of leaves to the array that is open in p. Those of a leaf
+// addLeaves adds the values of leaves to the array that is open in p. Those of a leaf
 // that is seen only in part go to some, one by one.
-func list[V comparable](p *page, all iter.Seq[*leaves.Leaf[V]], k *kind[V], view View, some func(v V, looks []byte)) {
+func addLeaves[V comparable](p *page, all iter.Seq[*leaves.Leaf[V]], k *kind[V], view View, some func(v V, looks []byte)) {
 	for l := range all {
 		r := l.Remembered(k.form)
 		switch {

@@ -28,7 +28,7 @@ type endpoint struct {
 	path  string
 	body  body
 	asks  []string // the parameters that it knows
-	large bool     // the answer is large in a large cluster
+	small bool     // the answer is, however large the cluster
 	// agents is how agents look that are in it, nil if none are; frameworks that they
 	// are in it.
 	agents     *kind[*master.Agent]
@@ -86,7 +86,7 @@ func (a *api) json(e endpoint) http.Handler {
 			return
 		}
 		q, done := e.question(r), func() {}
-		if e.large {
+		if !e.small {
 			var err error
 			if done, err = a.turns.take(r.Context()); err != nil {
 				return // the client is gone

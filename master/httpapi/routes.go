@@ -11,6 +11,7 @@ import (
 type route struct {
 	path    string
 	also    alias
+	realm   Realm // "" for what everybody may ask
 	handler http.Handler
 }
 
@@ -35,24 +36,40 @@ func (r route) paths() []string {
 	return paths
 }
 
+// entered is the handler behind all that a request must pass first. The streams of
+// agents have bounds of their own.
+func (r route) entered(o *Options) http.Handler {
+	switch r.realm {
+	case Agents:
+		return o.Gate.guard(Agents, r.handler)
+	case Readonly:
+		return o.Gate.guard(Readonly, o.bounded(answering(r.handler)))
+	default:
+		return o.bounded(r.handler)
+	}
+}
+
 // routes is every endpoint. Those that Mesos has take any method, as there.
 func (a *api) routes() []route {
-	const both = underMaster | dotJSON
+	const (
+		both      = underMaster | dotJSON
+		everybody = Realm("")
+	)
 	return []route{
-		{"/state", both, a.json(endpoint{path: "/state", body: a.stateBody, large: true, agents: agentsInState, frameworks: true})},
-		{"/state-summary", both, a.json(endpoint{path: "/state-summary", body: a.summaryBody, large: true})},
-		{"/slaves", both, a.json(endpoint{path: "/slaves", body: agentsBody, asks: []string{"slave_id"}, large: true, agents: agentsInSlaves})},
-		{"/frameworks", both, a.json(endpoint{path: "/frameworks", body: frameworksBody, asks: []string{"framework_id"}, large: true, frameworks: true})},
-		{"/tasks", both, a.json(endpoint{path: "/tasks", body: tasksBody, asks: []string{"framework_id", "task_id", "order", "limit", "offset"}, large: true})},
-		{"/roles", both, a.json(endpoint{path: "/roles", body: rolesBody, large: true})},
-		{"/flags", both, a.json(endpoint{path: "/flags", body: a.flagsBody})},
-		{"/version", dotJSON, a.json(endpoint{path: "/version", body: a.versionBody})},
-		{"/registrar(1)/registry", dotJSON, a.json(endpoint{path: "/registry", body: registryBody, large: true})},
+		{"/state", both, Readonly, a.json(endpoint{path: "/state", body: a.stateBody, agents: agentsInState, frameworks: true})},
+		{"/state-summary", both, Readonly, a.json(endpoint{path: "/state-summary", body: a.summaryBody})},
+		{"/slaves", both, Readonly, a.json(endpoint{path: "/slaves", body: agentsBody, asks: []string{"slave_id"}, agents: agentsInSlaves})},
+		{"/frameworks", both, Readonly, a.json(endpoint{path: "/frameworks", body: frameworksBody, asks: []string{"framework_id"}, frameworks: true})},
+		{"/tasks", both, Readonly, a.json(endpoint{path: "/tasks", body: tasksBody, asks: []string{"framework_id", "task_id", "order", "limit", "offset"}})},
+		{"/roles", both, Readonly, a.json(endpoint{path: "/roles", body: rolesBody})},
+		{"/flags", both, Readonly, a.json(endpoint{path: "/flags", body: a.flagsBody, small: true})},
+		{"/version", dotJSON, everybody, a.json(endpoint{path: "/version", body: a.versionBody, small: true})},
+		{"/registrar(1)/registry", dotJSON, Readonly, whole(a.json(endpoint{path: "/registry", body: registryBody}))},
 
-		{"/health", underMaster, http.HandlerFunc(health)},
-		{"/redirect", underMaster, http.HandlerFunc(a.redirect)},
-		{"/ready", 0, only(http.HandlerFunc(a.readiness), http.MethodGet, http.MethodHead)},
-		{"/api/v1/agent", underMaster, only(a.agents, http.MethodPost)},
+		{"/health", underMaster, everybody, http.HandlerFunc(health)},
+		{"/redirect", underMaster, everybody, http.HandlerFunc(a.redirect)},
+		{"/ready", 0, everybody, only(http.HandlerFunc(a.readiness), http.MethodGet, http.MethodHead)},
+		{"/api/v1/agent", underMaster, Agents, only(a.agents, http.MethodPost)},
 	}
 }
 

@@ -82,7 +82,7 @@ func appendPast(b []byte, p *master.Past) []byte { return appendTask(b, p.Task) 
 
 // addTasks adds the tasks that are in a view.
 func addTasks(p *page, all iter.Seq[*leaves.Leaf[*wire.Task]], view View) {
-	list(p, all, tasksInState, view, func(t *wire.Task, looks []byte) {
+	addLeaves(p, all, tasksInState, view, func(t *wire.Task, looks []byte) {
 		if view.sees(t.Resources) {
 			p.add(part{bytes: looks})
 		}
@@ -90,7 +90,7 @@ func addTasks(p *page, all iter.Seq[*leaves.Leaf[*wire.Task]], view View) {
 }
 
 func addPast(p *page, all iter.Seq[*leaves.Leaf[*master.Past]], view View) {
-	list(p, all, pastInState, view, func(past *master.Past, looks []byte) {
+	addLeaves(p, all, pastInState, view, func(past *master.Past, looks []byte) {
 		if view.sees(past.Task.Resources) {
 			p.add(part{bytes: looks})
 		}

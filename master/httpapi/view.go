@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -67,4 +68,15 @@ func Principal(ctx context.Context) string {
 func viewOf(ctx context.Context) View {
 	c, _ := ctx.Value(callerKey{}).(caller)
 	return c.view
+}
+
+// whole lets those in who may see everything: h does not leave anything out.
+func whole(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if viewOf(r.Context()).Roles != nil {
+			refuseEarly(w, r, http.StatusForbidden, "who may see only some roles may not see this")
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }
