@@ -37,16 +37,21 @@ type Raw string
 
 // Task is a task on an agent. ID, FrameworkID, Name and State are required.
 type Task struct {
+	// Packed is what whoever shows tasks has made of the fields that do not change
+	// while a task runs, so as not to look at them again; nil if nobody has. It is not
+	// sent. It stands beside what he does look at.
+	Packed   any
+	State    TaskState
+	Statuses []TaskStatus // the oldest first
+
 	ID          string
 	FrameworkID string
 	ExecutorID  string // "" if the task is its own executor
 	AgentID     registry.AgentID
 	Name        string
-	State       TaskState
 	User        string
 	Resources   []Resource
 	Limits      map[string]float64 // by name of a resource; may be +Inf
-	Statuses    []TaskStatus       // the oldest first
 	Labels      []registry.Label
 
 	// StatusUpdateState and StatusUpdateUUID are of the last status that its
@@ -58,18 +63,6 @@ type Task struct {
 	Container   Raw
 	HealthCheck Raw
 	KillPolicy  Raw
-
-	// Packed is what whoever shows tasks has made of the fields that do not change
-	// while a task runs, to show it without looking at them; nil if nobody has. It is
-	// not sent.
-	Packed *Packed
-}
-
-// Packed is some text about a task, in the three pieces between which its state
-// and its statuses are put. It does not change.
-type Packed struct {
-	Text           string
-	Middle, Behind int // where the second piece begins, and the third
 }
 
 // TaskStatus is a status of the task that it stands in. State is required.

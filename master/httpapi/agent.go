@@ -58,10 +58,10 @@ func noteFullAgents(agents []*master.Agent) *note {
 	n := noteAgents(agents)
 	for _, a := range agents {
 		for t := range a.Tasks() {
-			n.of(t.Resources)
+			n.of(roleOf(t))
 		}
 		for e := range a.Executors() {
-			n.of(e.Resources)
+			n.of(allocatedTo(e.Resources))
 		}
 	}
 	return n

@@ -16,7 +16,7 @@ var executorsInState = &kind[*master.Executor]{asInState, appendExecutor, noteEx
 func noteExecutors(executors []*master.Executor) *note {
 	n := &note{}
 	for _, e := range executors {
-		n.of(e.Info.Resources)
+		n.of(allocatedTo(e.Info.Resources))
 		n.used.use(e.AgentID, e.Info.Resources)
 	}
 	n.used.compact()

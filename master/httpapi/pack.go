@@ -36,10 +36,10 @@ func takesGzip(r *http.Request) bool {
 	return takes
 }
 
-// packed is an answer as one member of gzip (RFC 1952): between its header and its
+// gzipped is an answer as one member of gzip (RFC 1952): between its header and its
 // trailer stand the parts, each deflated by itself and ended at a whole byte, so
 // that those of leaves are packed once and then joined.
-func packed(parts []part) []part {
+func gzipped(parts []part) []part {
 	sum, size := crc32.NewIEEE(), 0
 	all := make([]part, 0, len(parts)+2)
 	all = append(all, part{bytes: []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}}) // by the fastest method, on no system

@@ -72,7 +72,7 @@ func sizeOf(parts []part) (n int) {
 
 // inGzip is the answer, packed.
 func (r *reply) inGzip() []part {
-	r.packing.Do(func() { r.packed = packed(r.parts) })
+	r.packing.Do(func() { r.packed = gzipped(r.parts) })
 	return r.packed
 }
 
@@ -174,7 +174,7 @@ func (a *api) send(w http.ResponseWriter, r *http.Request, found *reply, tag, ca
 		parts = found.inGzip()
 		size = sizeOf(parts)
 	default:
-		parts = packed(parts)
+		parts = gzipped(parts)
 		size = sizeOf(parts)
 	}
 	if size >= 0 {

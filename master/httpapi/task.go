@@ -12,6 +12,7 @@ import (
 	"github.com/eaba02dc/registrar/internal/jsonout"
 	"github.com/eaba02dc/registrar/master"
 	"github.com/eaba02dc/registrar/master/leaves"
+	"github.com/eaba02dc/registrar/registry"
 )
 
 // hasEnded reports whether a task uses nothing any more.
@@ -47,7 +48,7 @@ var (
 func noteTasks(tasks []*wire.Task) *note {
 	n := &note{}
 	for _, t := range tasks {
-		n.of(t.Resources)
+		n.of(roleOf(t))
 		n.used.task(t)
 	}
 	n.used.compact()
@@ -62,18 +63,18 @@ func usesTheSame(old, now *wire.Task) bool {
 func notePast(past []*master.Past) *note {
 	n := &note{}
 	for _, p := range past {
-		n.of(p.Task.Resources)
+		n.of(roleOf(p.Task))
 	}
 	return n
 }
 
 func isOfTheSame(old, now *master.Past) bool {
-	return allocatedTo(old.Task.Resources) == allocatedTo(now.Task.Resources)
+	return roleOf(old.Task) == roleOf(now.Task)
 }
 
-// of notes to whom something belongs that has these resources.
-func (n *note) of(list []wire.Resource) {
-	if role := allocatedTo(list); !slices.Contains(n.roles, role) {
+// of notes to whom something belongs.
+func (n *note) of(role string) {
+	if !slices.Contains(n.roles, role) {
 		n.roles = append(n.roles, role)
 	}
 }
@@ -83,7 +84,7 @@ func appendPast(b []byte, p *master.Past) []byte { return appendTask(b, p.Task) 
 // addTasks adds the tasks that are in a view.
 func addTasks(p *page, all iter.Seq[*leaves.Leaf[*wire.Task]], view View) {
 	addLeaves(p, all, tasksInState, view, func(t *wire.Task, looks []byte) {
-		if view.sees(t.Resources) {
+		if view.Sees(roleOf(t)) {
 			p.add(part{bytes: looks})
 		}
 	})
@@ -91,7 +92,7 @@ func addTasks(p *page, all iter.Seq[*leaves.Leaf[*wire.Task]], view View) {
 
 func addPast(p *page, all iter.Seq[*leaves.Leaf[*master.Past]], view View) {
 	addLeaves(p, all, pastInState, view, func(past *master.Past, looks []byte) {
-		if view.sees(past.Task.Resources) {
+		if view.Sees(roleOf(past.Task)) {
 			p.add(part{bytes: looks})
 		}
 	})
@@ -104,67 +105,100 @@ func addPast(p *page, all iter.Seq[*leaves.Leaf[*master.Past]], view View) {
 func Pack(call wire.Call) {
 	switch call := call.(type) {
 	case *wire.Subscribe:
-		packTasks(call.Tasks)
-		packTasks(call.CompletedTasks)
+		agent := cmp.Or(call.AgentID, call.Agent.ID) // "" if it is to get one
+		packTasks(call.Tasks, agent)
+		packTasks(call.CompletedTasks, agent)
 		for i := range call.CompletedFrameworks {
 			f := &call.CompletedFrameworks[i]
 			for j := range f.Tasks {
 				f.Tasks[j].FrameworkID = f.Info.ID
 			}
-			packTasks(f.Tasks)
+			packTasks(f.Tasks, agent)
 		}
 	case *wire.Update:
-		packTasks(call.Tasks)
+		packTasks(call.Tasks, "")
 	}
 }
 
-func packTasks(tasks []wire.Task) {
+func packTasks(tasks []wire.Task, agent registry.AgentID) {
 	var scratch []byte
 	for i := range tasks {
-		var p *wire.Packed
-		p, scratch = packTask(&tasks[i], scratch[:0])
-		tasks[i].Packed = p
+		tasks[i].Packed, scratch = packTask(&tasks[i], agent, scratch[:0])
 	}
 }
 
-// packTask renders a task but for its agent, which it may not know yet, its state
-// and its statuses.
-func packTask(t *wire.Task, b []byte) (*wire.Packed, []byte) {
-	p := &wire.Packed{}
+// packed is what does not change of a task while it runs.
+type packed struct {
+	// text is how it looks, but for its state and its statuses, which are put between
+	// the pieces, and for its agent, unless that is known.
+	text           string
+	middle, behind int // where the second piece begins, and the third
+	onKnown        bool
+
+	role    string
+	scalars [len(always)]float64 // that it uses
+	plain   bool                 // it uses nothing else
+}
+
+func packTask(t *wire.Task, on registry.AgentID, b []byte) (*packed, []byte) {
+	p := &packed{role: allocatedTo(t.Resources), onKnown: on != ""}
 	b = append(b, '{')
 	b = text(b, "id", t.ID)
 	b = text(b, "name", t.Name)
 	b = text(b, "framework_id", t.FrameworkID)
 	b = text(b, "executor_id", t.ExecutorID)
-	p.Middle = len(b)
+	if p.onKnown {
+		b = text(b, "slave_id", on)
+	}
+	p.middle = len(b)
 	var all totals
-	all.use(t.AgentID, t.Resources)
+	all.use(on, t.Resources)
 	b = appendTotals(key(b, "resources"), &all)
 	b = limits(b, t.Limits)
-	b = text(b, "role", allocatedTo(t.Resources))
-	p.Behind = len(b)
+	b = text(b, "role", p.role)
+	p.behind = len(b)
 	b = optText(b, "user", t.User)
 	b = labels(b, t.Labels)
 	b = raw(b, "discovery", t.Discovery)
 	b = raw(b, "container", t.Container)
 	b = raw(b, "health_check", t.HealthCheck)
 	b = append(b, '}')
-	p.Text = string(b)
+	p.text = string(b)
+	for i := range always {
+		p.scalars[i] = all.always[i].scalar
+	}
+	p.plain = len(all.others) == 0 && len(all.shared) == 0
 	return p, b
+}
+
+// packedOf is what was packed of a task, or is now.
+func packedOf(t *wire.Task) *packed {
+	if p, ok := t.Packed.(*packed); ok {
+		return p
+	}
+	p, _ := packTask(t, t.AgentID, nil)
+	return p
+}
+
+// roleOf is the role to whom a task belongs.
+func roleOf(t *wire.Task) string {
+	if p, ok := t.Packed.(*packed); ok {
+		return p.role
+	}
+	return allocatedTo(t.Resources)
 }
 
 // appendTask writes a task.
 func appendTask(b []byte, t *wire.Task) []byte {
-	p := t.Packed
-	if p == nil {
-		p, _ = packTask(t, nil)
+	p := packedOf(t)
+	b = append(b, p.text[:p.middle]...)
+	if !p.onKnown {
+		b = text(b, "slave_id", t.AgentID)
 	}
-	b = append(b, p.Text[:p.Middle]...)
-	b = text(b, "slave_id", t.AgentID)
 	b = text(b, "state", stateName(t.State))
-	b = append(b, p.Text[p.Middle:p.Behind]...)
+	b = append(b, p.text[p.middle:p.behind]...)
 	b = jsonout.List(key(b, "statuses"), t.Statuses, appendStatus)
-	return append(b, p.Text[p.Behind:]...)
+	return append(b, p.text[p.behind:]...)
 }
 
 // allocatedTo is the role that resources were offered to: of one task or

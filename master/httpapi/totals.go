@@ -75,9 +75,16 @@ func (t *totals) share(it string, s share) {
 
 // task adds what a task uses, unless it has ended.
 func (t *totals) task(task *wire.Task) {
-	if !hasEnded(task) {
-		t.use(task.AgentID, task.Resources)
+	if hasEnded(task) {
+		return
 	}
+	if p, ok := task.Packed.(*packed); ok && p.plain {
+		for i, v := range p.scalars {
+			t.always[i].scalar = rounded(t.always[i].scalar + v)
+		}
+		return
+	}
+	t.use(task.AgentID, task.Resources)
 }
 
 // use adds what is used on an agent. What several share counts once, and what

@@ -47,8 +47,9 @@ func gather[V comparable](w *warming, all iter.Seq[*leaves.Leaf[V]], k *kind[V])
 			continue
 		}
 		w.jobs = append(w.jobs, func(room *atomic.Int64, scratch []byte) []byte {
+			n := k.noted(l) // which gets all values into the cache, several at a time
 			r, scratch := l.Render(k.form, scratch, k.one)
-			r.Note = k.noted(l)
+			r.Note = n
 			if room.Add(-int64(r.Size())) >= 0 {
 				l.Remember(k.form, r)
 			}
