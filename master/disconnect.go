@@ -23,7 +23,7 @@ func (l *loop) disconnect(n link.Notice) {
 	l.detach(m)
 	a, _ := l.agent(m.id)
 	a.Connected = false
-	l.put(a)
+	l.put(m, a)
 	if n.Reason == silent {
 		l.tell(func() { s.end(&wire.Error{Message: string(silent) + "; register again"}) })
 		l.scheduleUnreachable(m)

@@ -68,7 +68,7 @@ func (l *loop) follow(m *member) {
 	e, _ := l.registrar.Snapshot().Entry(m.id)
 	a.Status = e.Status()
 	l.noteDrain(a)
-	l.put(a)
+	l.put(m, a)
 	if s, drain := m.stream, a.Status.Drain; s != nil && drain.State == registry.Draining {
 		l.tell(func() { s.push(&wire.Drain{MaxGrace: drain.MaxGrace, MarkGone: drain.MarkGone}) })
 	}

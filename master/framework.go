@@ -80,7 +80,10 @@ func tasksOf(m *leaves.Map[*Past]) iter.Seq[*wire.Task] {
 
 // compareByID is the order of tasks within a framework.
 func compareByID(a, b *wire.Task) int {
-	return cmp.Or(strings.Compare(a.ID, b.ID), cmp.Compare(a.AgentID, b.AgentID))
+	if c := strings.Compare(a.ID, b.ID); c != 0 { // not cmp.Or, which compares both always
+		return c
+	}
+	return cmp.Compare(a.AgentID, b.AgentID)
 }
 
 func comparePast(a, b *Past) int { return cmp.Compare(a.place, b.place) }

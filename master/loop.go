@@ -247,7 +247,11 @@ func (l *loop) publishFrameworks() {
 
 // find finds an agent that has registered.
 func (l *loop) find(id registry.AgentID) (*Agent, bool) {
-	return l.agents.Get(&Agent{Info: registry.Agent{ID: id}})
+	m := l.members[id]
+	if m == nil || m.agent == nil {
+		return nil, false
+	}
+	return m.agent, true
 }
 
 // agent is a copy of one, to be changed and put back.
@@ -260,7 +264,8 @@ func (l *loop) agent(id registry.AgentID) (*Agent, bool) {
 	return &c, true
 }
 
-func (l *loop) put(a *Agent) {
+func (l *loop) put(m *member, a *Agent) {
+	m.agent = a
 	l.agents.Set(l.edit, a)
 	l.changed = true
 }

@@ -13,6 +13,7 @@ type member struct {
 	id     registry.AgentID
 	doing  transition
 	stream *Stream // that stands; nil if it is away
+	agent  *Agent  // as it is now; nil if it has not registered with this master
 
 	// away and due say that the agent is to come back by then.
 	away *list.Element
@@ -88,7 +89,10 @@ func (l *loop) leave(m *member) {
 	l.waiting.remove(m)
 	l.waiting.budget.leaves(m)
 	l.isOn(m, machine{})
-	l.agents.Delete(l.edit, &Agent{Info: registry.Agent{ID: m.id}})
+	if m.agent != nil {
+		l.agents.Delete(l.edit, m.agent)
+		m.agent = nil
+	}
 	l.isBack(m.id)
 	l.changed = true
 }

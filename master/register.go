@@ -195,7 +195,7 @@ func (l *loop) join(in *joining, refusal error) {
 	a := l.arrive(in)
 	l.attach(m, s)
 	l.report(m, a, in.call)
-	l.put(a)
+	l.put(m, a)
 	l.tell(func() {
 		s.push(&wire.Subscribed{AgentID: m.id, MasterID: l.o.MasterInfo.ID, Heartbeat: l.o.PingTimeout,
 			MissesAllowed: uint32(l.o.MaxPingTimeouts)})

@@ -47,7 +47,7 @@ func (l *loop) update(m *member, u *wire.Update) {
 	l.reportedExecutors(m, a, u.Executors)
 	m.name(u.Frameworks)
 	l.settleHolds(m)
-	l.put(a)
+	l.put(m, a)
 	l.checkDrained(m)
 }
 
@@ -176,7 +176,10 @@ func fold(all []wire.TaskStatus) []wire.TaskStatus {
 
 // compareTasks is the order of tasks on an agent.
 func compareTasks(a, b *wire.Task) int {
-	return cmp.Or(strings.Compare(a.FrameworkID, b.FrameworkID), strings.Compare(a.ID, b.ID))
+	if c := strings.Compare(a.FrameworkID, b.FrameworkID); c != 0 {
+		return c
+	}
+	return strings.Compare(a.ID, b.ID)
 }
 
 // compareInfos is the order of executors on an agent.

@@ -39,6 +39,7 @@ type Map[V comparable] struct {
 }
 
 type branch[V comparable] struct {
+	first  V // of its first leaf: a search looks at nothing else
 	edit   *Edit
 	leaves []*Leaf[V] // none is empty
 }
@@ -104,10 +105,10 @@ type place struct {
 
 func (m *Map[V]) find(v V) (at place) {
 	at.branch = max(sort.Search(len(m.branches), func(i int) bool {
-		return m.compare(m.branches[i].leaves[0].values[0], v) > 0
+		return m.compare(m.branches[i].first, v) > 0
 	})-1, 0)
 	leaves := m.branches[at.branch].leaves
-	at.leaf = max(sort.Search(len(leaves), func(i int) bool { return m.compare(leaves[i].values[0], v) > 0 })-1, 0)
+	at.leaf = max(sort.Search(len(leaves), func(i int) bool { return m.compare(leaves[i].first, v) > 0 })-1, 0)
 	at.value, at.found = slices.BinarySearchFunc(leaves[at.leaf].values, v, m.compare)
 	return at
 }
@@ -115,16 +116,18 @@ func (m *Map[V]) find(v V) (at place) {
 // Set puts a value in, in place of the one that equals it.
 func (m *Map[V]) Set(e *Edit, v V) {
 	if m.len == 0 {
-		m.branches, m.edit, m.len = []*branch[V]{{e, []*Leaf[V]{{edit: e, values: []V{v}}}}}, e, 1
+		m.branches, m.edit, m.len = []*branch[V]{{v, e, []*Leaf[V]{{first: v, edit: e, values: []V{v}}}}}, e, 1
 		return
 	}
 	at := m.find(v)
 	l := m.leaf(e, at)
 	if at.found {
 		l.values[at.value] = v
+		m.first(at)
 		return
 	}
 	l.values = slices.Insert(l.values, at.value, v)
+	m.first(at)
 	m.len++
 	if len(l.values) > maxLeaf {
 		m.split(e, at)
@@ -155,7 +158,7 @@ func (m *Map[V]) branch(e *Edit, i int) *branch[V] {
 	}
 	b := m.branches[i]
 	if b.edit != e {
-		b = &branch[V]{e, slices.Clone(b.leaves)}
+		b = &branch[V]{b.first, e, slices.Clone(b.leaves)}
 		m.branches[i] = b
 	}
 	return b
@@ -181,7 +184,7 @@ func (m *Map[V]) split(e *Edit, at place) {
 	if at.value == len(l.values)-1 {
 		half = at.value
 	}
-	right := &Leaf[V]{edit: e, values: slices.Clone(l.values[half:])}
+	right := &Leaf[V]{first: l.values[half], edit: e, values: slices.Clone(l.values[half:])}
 	right.base.Store(l.base.Load())
 	clear(l.values[half:])
 	l.values = l.values[:half]
@@ -193,7 +196,7 @@ func (m *Map[V]) split(e *Edit, at place) {
 	if at.leaf+1 == len(b.leaves)-1 {
 		half = at.leaf + 1
 	}
-	next := &branch[V]{e, slices.Clone(b.leaves[half:])}
+	next := &branch[V]{b.leaves[half].first, e, slices.Clone(b.leaves[half:])}
 	clear(b.leaves[half:])
 	b.leaves = b.leaves[:half]
 	m.branches = slices.Insert(m.branches, at.branch+1, next)
@@ -209,9 +212,20 @@ func (m *Map[V]) join(e *Edit, at place) {
 		b.leaves = slices.Delete(b.leaves, next, next+1)
 	}
 	if len(l.values) > 0 {
+		m.first(at)
 		return
 	}
-	if b.leaves = slices.Delete(b.leaves, at.leaf, at.leaf+1); len(b.leaves) == 0 {
+	if b.leaves = slices.Delete(b.leaves, at.leaf, at.leaf+1); len(b.leaves) > 0 {
+		b.first = b.leaves[0].first
+	} else {
 		m.branches = slices.Delete(m.branches, at.branch, at.branch+1)
 	}
+}
+
+// first notes what is first in a leaf, and in its branch, that were changed.
+func (m *Map[V]) first(at place) {
+	b := m.branches[at.branch]
+	l := b.leaves[at.leaf]
+	l.first = l.values[0]
+	b.first = b.leaves[0].first
 }

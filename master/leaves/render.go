@@ -8,6 +8,7 @@ import (
 // Leaf is some values that follow each other. A published one never changes, but
 // for what it remembers.
 type Leaf[V comparable] struct {
+	first  V // of values
 	edit   *Edit
 	values []V
 	made   [Forms]atomic.Pointer[Rendering]
@@ -68,7 +69,7 @@ func (l *Leaf[V]) Values() []V { return l.values }
 
 // successor is the leaf that takes the place of this one, to be changed.
 func (l *Leaf[V]) successor(e *Edit) *Leaf[V] {
-	next := &Leaf[V]{edit: e, values: append(make([]V, 0, min(len(l.values)+4, maxLeaf+1)), l.values...)}
+	next := &Leaf[V]{first: l.first, edit: e, values: append(make([]V, 0, min(len(l.values)+4, maxLeaf+1)), l.values...)}
 	if l.remembersAny() {
 		l.base.Store(nil)
 		next.base.Store(l)
