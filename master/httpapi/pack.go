@@ -44,11 +44,11 @@ func gzipped(parts []part) []part {
 	all := make([]part, 0, len(parts)+2)
 	all = append(all, part{bytes: []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}}) // by the fastest method, on no system
 	for _, p := range parts {
-		if len(p.bytes) == 0 {
+		if p.len() == 0 {
 			continue
 		}
-		sum.Write(p.bytes)
-		size += len(p.bytes)
+		copyPart(sum, p)
+		size += p.len()
 		if p.of != nil {
 			all = append(all, part{bytes: p.of.Packed(deflated)})
 		} else {

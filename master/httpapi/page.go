@@ -29,15 +29,23 @@ type page struct {
 // part is a piece of an answer.
 type part struct {
 	bytes []byte
-	// of has the bytes, and may have them packed; nil if nobody shares them.
+	// of has the bytes, and may have them packed, if all share them.
 	of *leaves.Rendering
 	// later makes the bytes, of what there was no room to remember; it appends them.
 	later func([]byte) []byte
 }
 
+// len is how many bytes a part has, if it is there.
+func (p *part) len() int {
+	if p.of != nil {
+		return p.of.Len()
+	}
+	return len(p.bytes)
+}
+
 // add adds what is one element, or several, of the array that is open in p.b.
 func (p *page) add(one part) {
-	if len(one.bytes) == 0 && one.later == nil {
+	if one.len() == 0 && one.later == nil {
 		return
 	}
 	if len(p.parts) > 0 && p.cut == len(p.b) {
@@ -114,7 +122,7 @@ func addLeaves[V comparable](p *page, all iter.Seq[*leaves.Leaf[V]], k *kind[V],
 				}
 			}
 		case r != nil:
-			p.add(part{bytes: r.Bytes, of: r})
+			p.add(part{of: r})
 		default:
 			p.add(part{later: func(b []byte) []byte { return k.append(b, l.Values()) }})
 		}

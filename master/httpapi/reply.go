@@ -65,7 +65,7 @@ func sizeOf(parts []part) (n int) {
 		if p.later != nil {
 			return -1
 		}
-		n += len(p.bytes)
+		n += p.len()
 	}
 	return n
 }
@@ -212,11 +212,31 @@ func copyParts(w io.Writer, parts []part) {
 			made = p.later(made[:0])
 			p.bytes = made
 		}
-		if _, err := w.Write(p.bytes); err != nil {
+		if copyPart(w, p) != nil {
 			return
 		}
 	}
 }
+
+func copyPart(w io.Writer, p part) (err error) {
+	if p.of == nil {
+		_, err = w.Write(p.bytes)
+		return err
+	}
+	first := true
+	for piece := range p.of.Pieces() {
+		if !first {
+			w.Write(comma)
+		}
+		if _, err = w.Write(piece); err != nil {
+			return err
+		}
+		first = false
+	}
+	return nil
+}
+
+var comma = []byte{','}
 
 // copier writes in pieces that are large enough for the system, and each within a
 // time: who reads more slowly is cut off.

@@ -36,7 +36,7 @@ func rendered(m *leaves.Map[*item], remember bool) string {
 		if len(all) > 0 {
 			all = append(all, ',')
 		}
-		all = append(all, r.Bytes...)
+		all = r.Append(all)
 	}
 	return string(all)
 }

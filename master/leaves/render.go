@@ -1,6 +1,7 @@
 package leaves
 
 import (
+	"iter"
 	"slices"
 	"sync/atomic"
 )
@@ -23,30 +24,78 @@ type Form int
 // Forms is how many forms there may be.
 const Forms = 4
 
-// Rendering is what a leaf looks like in one form. It does not change.
+// Rendering is what a leaf looks like in one form: its values, with a comma
+// between them. It does not change. What it has in common with an earlier one is
+// where that has it: to render a leaf anew costs what changed.
 type Rendering struct {
-	Bytes []byte // the values, with a comma between them
 	// Note is what else the renderer found out about the values; it is set before
 	// anybody else has the Rendering.
 	Note any
-	ends []int // of each value in Bytes
 
-	packed atomic.Pointer[[]byte]
+	spans   []span // of the values
+	buffers [][]byte
+	len     int
+	packed  atomic.Pointer[[]byte]
 }
 
-// Packed is Bytes as pack makes it smaller, which is asked once.
+// span is where the bytes of a value are.
+type span struct{ buffer, from, to int32 }
+
+// maxBuffers is on how many buffers a Rendering is spread before it is put
+// together; so is one of whose buffers more than a quarter is of no use any more.
+const maxBuffers = 8
+
+// Len is how many bytes the leaf looks like.
+func (r *Rendering) Len() int { return r.len }
+
+// Pieces yields the bytes of the leaf, in as few pieces as there are: those of
+// neighbours that stand together are one, and a comma is due between two.
+func (r *Rendering) Pieces() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for i := 0; i < len(r.spans); {
+			s := r.spans[i]
+			for i++; i < len(r.spans) && r.spans[i].buffer == s.buffer && r.spans[i].from == s.to+1; i++ {
+				s.to = r.spans[i].to
+			}
+			if !yield(r.bytes(s)) {
+				return
+			}
+		}
+	}
+}
+
+// Append appends the bytes of the leaf.
+func (r *Rendering) Append(b []byte) []byte {
+	first := true
+	for piece := range r.Pieces() {
+		if !first {
+			b = append(b, ',')
+		}
+		b, first = append(b, piece...), false
+	}
+	return b
+}
+
+// Value is what the i-th value looks like.
+func (r *Rendering) Value(i int) []byte { return r.bytes(r.spans[i]) }
+
+func (r *Rendering) bytes(s span) []byte { return r.buffers[s.buffer][s.from:s.to:s.to] }
+
+// Packed is the bytes of the leaf as pack makes them smaller, which is asked once.
 func (r *Rendering) Packed(pack func([]byte) []byte) []byte {
 	if p := r.packed.Load(); p != nil {
 		return *p
 	}
-	p := pack(r.Bytes)
+	p := pack(r.Append(nil))
 	r.packed.Store(&p)
 	return p
 }
 
 // Size is how many bytes the Rendering takes.
-func (r *Rendering) Size() int {
-	n := len(r.Bytes)
+func (r *Rendering) Size() (n int) {
+	for _, b := range r.buffers {
+		n += len(b)
+	}
 	if p := r.packed.Load(); p != nil {
 		n += len(*p)
 	}
@@ -125,32 +174,45 @@ func (l *Leaf[V]) Forget() {
 }
 
 // Render makes the rendering of a leaf in a form: one appends what a value looks
-// like. Values that were rendered here before are copied. It works in scratch,
-// which it returns for the next one.
+// like. It works in scratch, which it returns for the next one.
 func (l *Leaf[V]) Render(f Form, scratch []byte, one func([]byte, V) []byte) (r *Rendering, _ []byte) {
-	r = &Rendering{ends: make([]int, 0, len(l.values))}
+	r = &Rendering{spans: make([]span, len(l.values)), len: len(l.values) - 1}
 	before, old := l.Before(f) // before is what the next value may be among
-	b := scratch[:0]
+	if old != nil {
+		r.buffers = old.buffers
+	}
+	fresh := scratch[:0]
 	for i, v := range l.values {
-		if i > 0 {
-			b = append(b, ',')
-		}
 		if k := slices.Index(before, v); k >= 0 {
 			before = before[k+1:]
-			b = append(b, old.Value(len(old.ends)-len(before)-1)...)
+			r.spans[i] = old.spans[len(old.spans)-len(before)-1]
 		} else {
-			b = one(b, v)
+			if len(fresh) > 0 {
+				fresh = append(fresh, ',')
+			}
+			from := len(fresh)
+			fresh = one(fresh, v)
+			r.spans[i] = span{int32(len(r.buffers)), int32(from), int32(len(fresh))}
 		}
-		r.ends = append(r.ends, len(b))
+		r.len += int(r.spans[i].to - r.spans[i].from)
 	}
-	r.Bytes = slices.Clone(b) // as long as it is, and no longer
-	return r, b
+	r.buffers = append(r.buffers[:len(r.buffers):len(r.buffers)], slices.Clone(fresh)) // as long as it is, and no longer
+	if held := r.Size(); old != nil && (held > r.len+r.len/4 || len(r.buffers) > maxBuffers) {
+		r.gather()
+	}
+	return r, fresh
 }
 
-// Value is what the i-th value looks like.
-func (r *Rendering) Value(i int) []byte {
-	if i == 0 {
-		return r.Bytes[:r.ends[0]]
+// gather puts the values together in one buffer.
+func (r *Rendering) gather() {
+	all := make([]byte, 0, r.len)
+	for i, s := range r.spans {
+		if i > 0 {
+			all = append(all, ',')
+		}
+		from := len(all)
+		all = append(all, r.bytes(s)...)
+		r.spans[i] = span{0, int32(from), int32(len(all))}
 	}
-	return r.Bytes[r.ends[i-1]+1 : r.ends[i]]
+	r.buffers = [][]byte{all}
 }
