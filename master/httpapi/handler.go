@@ -73,8 +73,18 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// Handler answers requests about a cluster. Make one with [New].
+type Handler struct {
+	http.Handler
+	api *api
+}
+
+// CacheHits is how many answers were not made, but found: somebody had asked the
+// same about the same state. Mesos calls it master/http_cache_hits (MESOS-9224).
+func (h *Handler) CacheHits() uint64 { return h.api.shared.hits.Load() }
+
 // New answers requests about the cluster that source has.
-func New(source Source, o Options) http.Handler {
+func New(source Source, o Options) *Handler {
 	o = o.withDefaults()
 	a := &api{source: source, about: newAbout(o), ready: o.Ready, agents: o.Agents, log: o.Logger,
 		turns: newTurns(), cacheBytes: o.StateCacheBytes, sendTimeout: 10 * time.Second}
@@ -90,7 +100,7 @@ func New(source Source, o Options) http.Handler {
 		mux.Handle("/debug/", o.Gate.guard(Readwrite, o.bounded(o.Debug)))
 	}
 	mux.Handle("/", o.bounded(http.HandlerFunc(notFound)))
-	return onlyPlainPaths(mux)
+	return &Handler{a.timely(onlyPlainPaths(mux)), a}
 }
 
 // api is what the handlers share.

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/zeebo/xxh3"
 
@@ -123,16 +122,16 @@ func (a *api) reply(e endpoint, s *master.State, q *question) *reply {
 	return found
 }
 
-// key tells questions apart whose answers differ.
+// key tells questions apart whose answers differ, whatever their parameters are.
 func (e *endpoint) key(q *question) string {
 	var b strings.Builder
 	b.WriteString(e.path)
 	for _, name := range e.asks {
 		if q.Has(name) {
-			fmt.Fprintf(&b, "\x00%s=%s", name, q.Get(name))
+			fmt.Fprintf(&b, " %s=%q", name, q.Get(name))
 		}
 	}
-	b.WriteString("\x01" + q.view.key())
+	b.WriteString(q.view.key())
 	return b.String()
 }
 
@@ -183,7 +182,7 @@ func (a *api) send(w http.ResponseWriter, r *http.Request, found *reply, tag, ca
 	if r.Method == http.MethodHead {
 		return
 	}
-	out := newCopier(w, a.sendTimeout)
+	out := newCopier(w)
 	if gzip && size < 0 {
 		z := packing(out)
 		copyParts(z, parts)
@@ -238,14 +237,11 @@ func copyPart(w io.Writer, p part) (err error) {
 
 var comma = []byte{','}
 
-// copier writes in pieces that are large enough for the system, and each within a
-// time: who reads more slowly is cut off.
+// copier writes in pieces that are large enough for the system.
 type copier struct {
-	w       io.Writer
-	control *http.ResponseController
-	timeout time.Duration // of a piece
-	buffer  *[]byte
-	err     error
+	w      io.Writer
+	buffer *[]byte
+	err    error
 }
 
 // pieces are the buffers of copiers.
@@ -253,9 +249,7 @@ var pieces = sync.Pool{New: func() any { b := make([]byte, 0, pieceSize); return
 
 const pieceSize = 128 << 10
 
-func newCopier(w http.ResponseWriter, timeout time.Duration) *copier {
-	return &copier{w: w, control: http.NewResponseController(w), timeout: timeout, buffer: pieces.Get().(*[]byte)}
-}
+func newCopier(w io.Writer) *copier { return &copier{w: w, buffer: pieces.Get().(*[]byte)} }
 
 func (c *copier) Write(b []byte) (int, error) {
 	n := len(b)
@@ -270,7 +264,6 @@ func (c *copier) Write(b []byte) (int, error) {
 }
 
 func (c *copier) piece() {
-	c.control.SetWriteDeadline(time.Now().Add(c.timeout))
 	_, c.err = c.w.Write(*c.buffer)
 	*c.buffer = (*c.buffer)[:0]
 }

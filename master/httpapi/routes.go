@@ -41,7 +41,7 @@ func (r route) paths() []string {
 func (r route) entered(o *Options) http.Handler {
 	switch r.realm {
 	case Agents:
-		return o.Gate.guard(Agents, r.handler)
+		return o.Gate.guard(Agents, untimed(r.handler))
 	case Readonly:
 		return o.Gate.guard(Readonly, o.bounded(answering(r.handler)))
 	default:

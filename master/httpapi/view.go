@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ func (v View) key() string {
 	if v.Roles == nil {
 		return ""
 	}
-	return "\x00" + strings.Join(slices.Sorted(slices.Values(v.Roles)), "\x00")
+	return fmt.Sprintf(" seen by %q", slices.Sorted(slices.Values(v.Roles)))
 }
 
 // caller is who asks, as a [Gate] found out.
