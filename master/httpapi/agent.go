@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/eaba02dc/registrar/agent/wire"
 	"github.com/eaba02dc/registrar/internal/jsonout"
 	"github.com/eaba02dc/registrar/master"
 	"github.com/eaba02dc/registrar/registry"
@@ -38,8 +39,8 @@ func noteAgents(agents []*master.Agent) *note {
 			n.active++
 		}
 		for i := range a.Resources {
-			if role := reservedFor(&a.Resources[i]); role != anyRole && !slices.Contains(n.roles, role) {
-				n.roles = append(n.roles, role)
+			if role := reservedFor(&a.Resources[i]); role != anyRole {
+				n.of(role)
 			}
 		}
 	}
@@ -53,18 +54,39 @@ func offersTheSame(old, now *master.Agent) bool {
 		len(old.Resources) == len(now.Resources) && &old.Resources[0] == &now.Resources[0])
 }
 
-// noteFullAgents notes who uses something of an agent, too.
+// noteFullAgents notes who uses something of an agent, too, and all that is named.
 func noteFullAgents(agents []*master.Agent) *note {
 	n := noteAgents(agents)
 	for _, a := range agents {
 		for t := range a.Tasks() {
 			n.of(roleOf(t))
+			n.named(t.Resources)
 		}
 		for e := range a.Executors() {
 			n.of(allocatedTo(e.Resources))
+			n.named(e.Resources)
+		}
+		for i := range a.Resources {
+			n.reserved(&a.Resources[i])
 		}
 	}
 	return n
+}
+
+// named notes the roles that stand in resources that are shown in full.
+func (n *note) named(list []wire.Resource) {
+	for i := range list {
+		if role := list[i].AllocationRole; role != "" {
+			n.of(role)
+		}
+		n.reserved(&list[i].Resource)
+	}
+}
+
+func (n *note) reserved(r *registry.Resource) {
+	for _, one := range r.Reservations {
+		n.of(one.Role)
+	}
 }
 
 // agentsBody is the answer of /slaves: the agents of /state with all that is

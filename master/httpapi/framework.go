@@ -49,7 +49,7 @@ func addFramework(p *page, f *master.Framework, q *question) {
 	p.b = seconds(p.b, "unregistered_time", f.Unregistered)
 	p.b = optText(p.b, "principal", info.Principal)
 	p.b = appendTotals(key(p.b, "resources"), used) // and what is offered, which is nothing
-	p.b = frameworkRoles(p.b, info)
+	p.b = frameworkRoles(p.b, info, q.view)
 	p.b = append(key(p.b, "tasks"), '[')
 	addTasks(p, f.TaskLeaves(), q.view)
 	p.b = append(key(append(p.b, ']'), "unreachable_tasks"), '[')
@@ -127,10 +127,14 @@ func hasManyRoles(info *wire.FrameworkInfo) bool {
 	return len(info.Roles) > 0 || slices.Contains(info.Capabilities, "MULTI_ROLE")
 }
 
-func frameworkRoles(b []byte, info *wire.FrameworkInfo) []byte {
+// frameworkRoles writes the roles of a framework that are in a view.
+func frameworkRoles(b []byte, info *wire.FrameworkInfo, view View) []byte {
 	roles := rolesOf(info)
-	if hasManyRoles(info) {
-		return texts(b, "roles", roles)
+	if !hasManyRoles(info) {
+		return text(b, "role", roles[0]) // or the framework were not seen
 	}
-	return text(b, "role", roles[0])
+	if !view.seesAll(roles) {
+		roles = slices.DeleteFunc(slices.Clone(roles), func(role string) bool { return !view.Sees(role) })
+	}
+	return texts(b, "roles", roles)
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -31,6 +32,9 @@ func fullResources(b []byte, a *master.Agent, view View) []byte {
 	var free piles
 	reserved := map[string]*piles{}
 	for i := range a.Resources {
+		if !view.knowsAll(&a.Resources[i]) {
+			continue
+		}
 		p := &free
 		if role := reservedFor(&a.Resources[i]); role != anyRole {
 			if !view.Sees(role) {
@@ -60,17 +64,13 @@ func fullUse(a *master.Agent, view View) *piles {
 		if hasEnded(t) || !view.sees(t.Resources) {
 			continue
 		}
-		for i := range t.Resources {
-			p.add(&t.Resources[i])
-		}
+		p.addSeen(t.Resources, view)
 	}
 	for e := range a.Executors() {
 		if !view.sees(e.Resources) {
 			continue
 		}
-		for i := range e.Resources {
-			p.add(&e.Resources[i])
-		}
+		p.addSeen(e.Resources, view)
 	}
 	return &p
 }
@@ -105,6 +105,16 @@ func (p *piles) add(r *wire.Resource) {
 		return // the same one, used by another too
 	}
 	same.sum.add(&r.Value)
+}
+
+// addSeen adds resources of somebody who is seen, but those that would name a role
+// that is not to be known.
+func (p *piles) addSeen(list []wire.Resource, view View) {
+	for i := range list {
+		if r := &list[i]; view.knows(cmp.Or(r.AllocationRole, anyRole)) && view.knowsAll(&r.Resource) {
+			p.add(r)
+		}
+	}
 }
 
 func appendPiles(b []byte, p *piles) []byte {

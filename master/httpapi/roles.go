@@ -15,8 +15,8 @@ import (
 // role is what there is for a role and for those below it: "a" includes "a/b".
 type role struct {
 	allocated, reserved quantities
-	taken               quantities // what counts of allocated although nobody reserved it
-	frameworks          []string   // of this role alone, in order
+	taken               quantities          // what counts of allocated although nobody reserved it
+	frameworks          []*master.Framework // of this role alone, in order
 }
 
 // quantities are scalars by name.
@@ -50,7 +50,7 @@ func rolesBody(p *page, s *master.State, q *question) error {
 	b := append(p.b, `{"roles":[`...)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if q.view.Sees(name) {
-			b = appendRole(next(b), name, all[name])
+			b = appendRole(next(b), name, all[name], q)
 		}
 	}
 	p.b = append(b, "]}"...)
@@ -111,8 +111,8 @@ func (all roles) enter(name string, f *master.Framework) {
 	if len(path) == 0 {
 		return
 	}
-	if list := path[0].frameworks; len(list) == 0 || list[len(list)-1] != f.Info.ID {
-		path[0].frameworks = append(list, f.Info.ID)
+	if list := path[0].frameworks; len(list) == 0 || list[len(list)-1] != f {
+		path[0].frameworks = append(list, f)
 	}
 }
 
@@ -141,8 +141,9 @@ func (all roles) allocate(f *master.Framework, on registry.AgentID, list []wire.
 }
 
 // appendRole writes a role. There are no weights and no quotas, and nothing is
-// offered.
-func appendRole(b []byte, name string, r *role) []byte {
+// offered. A framework may have something of a role that it is not in: if none of
+// its own is seen, it is not named.
+func appendRole(b []byte, name string, r *role, q *question) []byte {
 	b = text(append(b, '{'), "name", name)
 	b = double(b, "weight", 1)
 	b = append(key(b, "quota"), '{')
@@ -156,8 +157,13 @@ func appendRole(b []byte, name string, r *role) []byte {
 	b = appendQuantities(key(b, "allocated"), r.allocated)
 	b = appendQuantities(key(b, "offered"), nil)
 	b = appendQuantities(key(b, "reserved"), r.reserved)
-	b = jsonout.List(key(b, "frameworks"), r.frameworks, jsonout.String)
-	return append(b, '}')
+	b = append(key(b, "frameworks"), '[')
+	for _, f := range r.frameworks {
+		if q.seesFramework(&f.Info) {
+			b = jsonout.String(next(b), f.Info.ID)
+		}
+	}
+	return append(b, "]}"...)
 }
 
 func appendQuantities(b []byte, q quantities) []byte {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/eaba02dc/registrar/agent/wire"
+	"github.com/eaba02dc/registrar/registry"
 )
 
 // View is the part of a cluster that somebody may see. The zero View is all of it.
@@ -33,6 +34,18 @@ func (v View) Sees(role string) bool {
 // seesAll reports whether all of what belongs to these roles is in the view.
 func (v View) seesAll(roles []string) bool {
 	return v.Roles == nil || !slices.ContainsFunc(roles, func(role string) bool { return !v.Sees(role) })
+}
+
+// knows reports whether somebody with the view may be told that there is a role:
+// he sees it, or one below it.
+func (v View) knows(role string) bool {
+	return role == anyRole || v.Sees(role) ||
+		slices.ContainsFunc(v.Roles, func(r string) bool { return strings.HasPrefix(r, role+"/") })
+}
+
+// knowsAll reports whether all for which a resource is reserved may be named.
+func (v View) knowsAll(r *registry.Resource) bool {
+	return !slices.ContainsFunc(r.Reservations, func(r registry.Reservation) bool { return !v.knows(r.Role) })
 }
 
 // sees reports whether a task or an executor with these resources is in the view.

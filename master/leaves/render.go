@@ -165,9 +165,12 @@ func (l *Leaf[V]) Remember(f Form, r *Rendering) {
 	l.base.Store(nil)
 }
 
-// Forget drops all that is remembered.
+// Forget drops all that is remembered, also by the one that was here before: a
+// successor of this leaf may hold on to that.
 func (l *Leaf[V]) Forget() {
-	l.base.Store(nil)
+	if base := l.base.Swap(nil); base != nil {
+		base.Forget() // it has no base
+	}
 	for f := range l.made {
 		l.made[f].Store(nil)
 	}
