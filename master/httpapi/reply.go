@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -69,6 +70,20 @@ func sizeOf(parts []part) (n int) {
 	return n
 }
 
+// partBytes is about what a part takes beside its bytes.
+const partBytes = 40
+
+// own is how many bytes an answer takes beside what leaves remember.
+func (r *reply) own() (n int) {
+	for _, p := range r.parts {
+		n += partBytes
+		if p.of == nil {
+			n += len(p.bytes)
+		}
+	}
+	return n
+}
+
 // inGzip is the answer, packed.
 func (r *reply) inGzip() []part {
 	r.packing.Do(func() { r.packed = gzipped(r.parts) })
@@ -106,6 +121,8 @@ func (a *api) json(e endpoint) http.Handler {
 	})
 }
 
+var errPanicked = errors.New("somebody who asked before has met with a panic")
+
 // small is the size of an answer that needs no turn to be sent.
 const small = 256 << 10
 
@@ -113,11 +130,13 @@ const small = 256 << 10
 func (a *api) reply(e endpoint, s *master.State, q *question) *reply {
 	found := a.shared.find(s, e.key(q))
 	found.once.Do(func() {
+		found.err = errPanicked // who comes after a panic is not to take nothing for an answer
 		warm(s, &e, q, a.cacheBytes)
 		p := &page{}
 		found.err = e.body(p, s, q)
 		found.parts = p.finished()
 		found.size = sizeOf(found.parts)
+		a.shared.weigh(s, e.key(q), found.own(), a.cacheBytes)
 	})
 	return found
 }

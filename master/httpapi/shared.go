@@ -23,6 +23,7 @@ type shared struct {
 	mu      sync.Mutex
 	state   *master.State
 	answers map[string]*reply // by path, parameters and view
+	weight  int64             // of those that are made, in bytes that nobody else has
 	idle    *time.Timer       // forgets all
 }
 
@@ -34,7 +35,7 @@ func (c *shared) find(s *master.State, key string) *reply {
 	switch {
 	case c.state == s:
 	case c.state == nil || s.Version > c.state.Version:
-		c.state, c.answers = s, map[string]*reply{}
+		c.state, c.answers, c.weight = s, map[string]*reply{}, 0
 	default:
 		return &reply{}
 	}
@@ -52,6 +53,20 @@ func (c *shared) find(s *master.State, key string) *reply {
 		c.answers[key] = a
 	}
 	return a
+}
+
+// weigh notes how much an answer takes, and does not keep it for others if they take
+// more than most together.
+func (c *shared) weigh(s *master.State, key string, bytes int, most int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.state != s:
+	case c.weight+int64(bytes) > most:
+		delete(c.answers, key)
+	default:
+		c.weight += int64(bytes)
+	}
 }
 
 // forget drops what was rendered, until somebody asks again.

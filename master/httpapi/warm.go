@@ -13,7 +13,6 @@ import (
 // warming is the work of rendering the leaves of a state that changed since they
 // were rendered last.
 type warming struct {
-	held int64 // bytes that leaves remember
 	jobs []func(room *atomic.Int64, scratch []byte) []byte
 }
 
@@ -36,13 +35,14 @@ func warm(s *master.State, e *endpoint, q *question, most int64) {
 			gather(&w, f.ExecutorLeaves(), executorsInState)
 		}
 	}
-	w.run(most)
+	if len(w.jobs) > 0 {
+		w.run(most - held(s))
+	}
 }
 
 // gather notes which leaves are to be rendered.
 func gather[V comparable](w *warming, all iter.Seq[*leaves.Leaf[V]], k *kind[V]) {
 	for l := range all {
-		w.held += int64(l.Size())
 		if l.Remembered(k.form) != nil {
 			continue
 		}
@@ -58,10 +58,10 @@ func gather[V comparable](w *warming, all iter.Seq[*leaves.Leaf[V]], k *kind[V])
 	}
 }
 
-// run renders, on all cores if it is much.
-func (w *warming) run(most int64) {
+// run renders what there is room for, on all cores if it is much.
+func (w *warming) run(free int64) {
 	var room atomic.Int64
-	room.Store(most - w.held)
+	room.Store(free)
 	var next atomic.Int64
 	work := func() {
 		var scratch []byte
@@ -79,6 +79,24 @@ func (w *warming) run(most int64) {
 		workers.Go(work)
 	}
 	workers.Wait()
+}
+
+// held is how many bytes the leaves of a state remember: those that a question is not
+// about, too.
+func held(s *master.State) int64 {
+	n := sizeOfLeaves(s.AgentLeaves()) + sizeOfLeaves(s.RecoveredLeaves())
+	for f := range everyFramework(s) {
+		n += sizeOfLeaves(f.TaskLeaves()) + sizeOfLeaves(f.UnreachableLeaves()) +
+			sizeOfLeaves(f.CompletedLeaves()) + sizeOfLeaves(f.ExecutorLeaves())
+	}
+	return n
+}
+
+func sizeOfLeaves[V comparable](all iter.Seq[*leaves.Leaf[V]]) (n int64) {
+	for l := range all {
+		n += int64(l.Size())
+	}
+	return n
 }
 
 // forget drops what the leaves of a state remember.
