@@ -61,6 +61,14 @@ func TestWhatLooksDifferentHasAnotherTag(t *testing.T) {
 	}
 }
 
+func TestAParameterCannotPassForAnother(t *testing.T) {
+	h := httpapi.New(still{fullCluster(t)}, options)
+	odd := send(h, http.MethodGet, "/tasks?framework_id=f1%00task_id=t1").Body.String()
+	if got := send(h, http.MethodGet, "/tasks?framework_id=f1&task_id=t1").Body.String(); got == odd {
+		t.Errorf("both are answered with %s", got)
+	}
+}
+
 func TestAnswersThatAreFoundAreCounted(t *testing.T) {
 	source := &moving{state: newMaster()}
 	h := httpapi.New(source, options)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/eaba02dc/registrar/master/httpapi"
 )
@@ -28,11 +29,16 @@ func TestSlowReadersKeepNobodyWaiting(t *testing.T) {
 			l.conns <- far
 			io.WriteString(near, getState) // and does not read
 		}
+		synctest.Wait()
+		begun := time.Now()
 		near, far := net.Pipe()
 		defer near.Close()
 		l.conns <- far
 		if answer, body := ask(t, near, getState); answer.StatusCode != 200 || len(body) < 1<<20 {
 			t.Errorf("%s with %d bytes", answer.Status, len(body))
+		}
+		if took := time.Since(begun); took >= 10*time.Second {
+			t.Errorf("the answer came after %v, when the others were cut off", took)
 		}
 	})
 }
