@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/eaba02dc/registrar/agent"
 	"github.com/eaba02dc/registrar/registry"
@@ -30,8 +31,13 @@ func TestAClusterThatIsFullTakesNoNewAgent(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
+	select {
+	case err = <-failed:
+	case <-time.After(longest):
+		err = errors.New("nothing")
+	}
 	var refused *agent.RefusedError
-	if err := <-failed; !errors.As(err, &refused) || refused.Status != 503 || refused.Message != "the cluster is full: it may have 2 agents" {
+	if !errors.As(err, &refused) || refused.Status != 503 || refused.Message != "the cluster is full: it may have 2 agents" {
 		t.Errorf("the third agent hears %v", err)
 	}
 	cancel()
