@@ -64,6 +64,7 @@ var valueForms = map[string]string{
 	"duration": "a duration in hours, minutes and seconds, as 24h, 90m or 1m30s",
 	"float64":  "a number",
 	"int":      "a whole number",
+	"int64":    "a whole number",
 	"intSlice": "whole numbers, as 1000,10000",
 	"time":     "a time as 2026-01-02T15:04:05Z",
 	"uint":     "a whole number from 0",

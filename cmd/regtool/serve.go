@@ -201,7 +201,7 @@ func (d *daemon) answers(cmd *cobra.Command) http.Handler {
 	return httpapi.New(d.master, httpapi.Options{
 		Build: mesosBuild(info), Flags: d.flags.values(cmd.Flags()), Cluster: d.flags.cluster, Logger: d.log, Ready: d.ready,
 		Agents: httpapi.AgentStream(d.master, httpapi.AgentStreamOptions{MaxStreams: d.flags.maxAgents, Logger: d.log}),
-		Gate:   d.door.gate, Debug: d.door.debug(),
+		Gate:   d.door.gate, Debug: d.door.debug(), StateCacheBytes: d.flags.stateCacheBytes,
 	})
 }
 

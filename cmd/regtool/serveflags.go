@@ -33,6 +33,7 @@ type serveFlags struct {
 	acceptLoss          bool
 	logLevel, logFormat string
 	maxAgents           int
+	stateCacheBytes     int64
 	stopTimeout         duration.Value
 	door                doorFlags
 	master              master.Options
@@ -54,6 +55,7 @@ func newServeFlags(cmd *cobra.Command) *serveFlags {
 	f.Uint16Var(&s.advertisePort, "advertise-port", 0, "port that is told to clients (default: that of --port)")
 	f.StringVar(&s.cluster, "cluster", "", "name of the cluster, for people")
 	f.IntVar(&s.maxAgents, "max-agents", 20_000, "how many agents may connect; the limit on open files is raised for them")
+	f.Int64Var(&s.stateCacheBytes, "state-cache-bytes", 1<<30, "how many bytes of answers may be kept, so that who asks again is answered by copying")
 	f.Var(&s.stopTimeout, "stop-timeout", "how long to wait for answers under way when told to stop")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&s.logFormat, "log-format", "text", "text or json")
@@ -70,6 +72,7 @@ func (s *serveFlags) masterFlags(f *pflag.FlagSet) {
 	f.Var((*duration.Value)(&o.RegistryGCInterval), "registry-gc-interval", "how often unreachable and gone agents that are too old or too many are forgotten")
 	f.Var((*duration.Value)(&o.RegistryMaxAgentAge), "registry-max-agent-age", "how long an unreachable or gone agent is remembered")
 	f.IntVar(&o.RegistryMaxAgentCount, "registry-max-agent-count", o.RegistryMaxAgentCount, "how many unreachable, and how many gone agents are remembered")
+	f.IntVar(&o.MaxAgents, "max-admitted-agents", o.MaxAgents, "how many agents may be members of the cluster; a new one beyond that is refused")
 	f.Var((*rateValue)(&o.AgentRemovalRateLimit), "agent-removal-rate-limit", "how many agents may be marked unreachable in which time, as in 1/10mins (default: no limit)")
 	f.Var((*percentValue)(&o.RecoveryAgentRemovalLimit), "recovery-agent-removal-limit", "end rather than mark more than this share of the agents unreachable that did not come back after a failover")
 	f.Var((*percentValue)(&o.RemovalBudget.Share), "removal-budget", "mark no more than this share of all agents unreachable within an hour, then wait for an operator or their return")
@@ -93,11 +96,14 @@ func (s *serveFlags) validate() error {
 		}
 	}
 	for name, n := range map[string]int{
-		"max-agents": s.maxAgents, "max-agent-ping-timeouts": o.MaxPingTimeouts, "registry-max-agent-count": o.RegistryMaxAgentCount,
+		"max-agents": s.maxAgents, "max-admitted-agents": o.MaxAgents, "max-agent-ping-timeouts": o.MaxPingTimeouts, "registry-max-agent-count": o.RegistryMaxAgentCount,
 	} {
 		if n < 1 {
 			return usagef("--%s %d: at least 1 is needed", name, n)
 		}
+	}
+	if s.stateCacheBytes < 1 {
+		return usagef("--state-cache-bytes %d: at least 1 is needed", s.stateCacheBytes)
 	}
 	for name, n := range map[string]int{
 		"max-completed-frameworks": o.MaxCompletedFrameworks, "max-completed-tasks-per-framework": o.MaxCompletedTasksPerFramework,

@@ -14,14 +14,16 @@ import (
 // Load measures how long small questions wait beside large ones. Pairs of /state
 // and a small question are sent at fixed times, whether or not the last ones are
 // answered; then clients ask for /state without rest while another asks whether
-// the master is well. It is modelled on Mesos's
+// the master is well; then principals who see a role each ask for /state at once. It
+// is modelled on Mesos's
 // MasterStateQueryLoad_BENCHMARK_Test.v0State and on MasterActorResponsiveness.
 type Load struct {
 	// Setup is 1 or 2, see loadSetups.
 	Setup int
 	// Pairs is how many pairs are sent in a round; 0 means as many as the setup has.
 	Pairs int
-	// ChangesPerSecond is how many tasks change meanwhile, in groups.
+	// ChangesPerSecond is how many tasks change meanwhile, in groups; where principals
+	// ask, some change before each time instead.
 	ChangesPerSecond int
 	// Rounds is how often it is measured, at least 1, on the same master. All
 	// answers of all rounds count.
@@ -59,7 +61,7 @@ type LoadParams struct {
 // LoadRow is how long one endpoint took beside a load, over all rounds, and when
 // nobody else asked.
 type LoadRow struct {
-	Case     string `json:"case"` // "pairs" or "responsiveness"
+	Case     string `json:"case"` // "pairs", "responsiveness" or "principals"
 	Endpoint string `json:"endpoint"`
 	Answers  int    `json:"answers"`
 	Changes  int    `json:"changes"` // of tasks, made meanwhile
@@ -75,6 +77,16 @@ type LoadRow struct {
 	IdleP50 float64 `json:"idle_p50"`
 	IdleP90 float64 `json:"idle_p90"`
 	IdleMax float64 `json:"idle_max"`
+
+	// Of principals: how many ask at once, and the largest of their answers; and the
+	// same of as many clients of one who sees everything. The ratio is that of when
+	// the last has his answer, the median over all times.
+	Clients        int     `json:"clients,omitzero"`
+	Bytes          int64   `json:"bytes,omitzero"`
+	OneViewBytes   int64   `json:"one_view_bytes,omitzero"`
+	OneViewP50     float64 `json:"one_view_p50,omitzero"`
+	OneViewMax     float64 `json:"one_view_max,omitzero"`
+	RatioToOneView float64 `json:"ratio_to_one_view,omitzero"`
 
 	PublishedP50 float64 `json:"published_p50,omitzero"` // 2018, with batching
 	PublishedMax float64 `json:"published_max,omitzero"`
@@ -138,7 +150,7 @@ func idleLine(endpoint string) readLine {
 }
 
 // Phases is how many phases Run goes through in all.
-func (b Load) Phases() int { return b.Rounds * len(loadCases) }
+func (b Load) Phases() int { return b.Rounds * (len(loadCases) + 1) } // and principals
 
 // Validate says what is wrong with the parameters, or nothing.
 func (b Load) Validate() error {
@@ -192,23 +204,36 @@ func (b Load) run(ctx context.Context, setup loadSetup) (report LoadReport, err 
 		Setup: b.Setup, Agents: setup.fleet.agents, Frameworks: setup.fleet.frameworks, Tasks: setup.fleet.running(),
 		CompletedTasks: cluster.kept(), Pairs: setup.pairs, ChangesPerSecond: b.ChangesPerSecond, Rounds: b.Rounds, StateBytes: first.Bytes,
 	}}
-	samples := make([]loadSample, len(loadCases))
+	asking, err := admitPrincipals(ctx, client, cluster)
+	if err != nil {
+		return report, fmt.Errorf("principals: %w", err)
+	}
+	samples, crowded := make([]loadSample, len(loadCases)), principalsSample{}
 	for range b.Rounds {
 		for i, c := range loadCases {
 			if err := b.measure(ctx, client, cluster, c.lines(setup.pairs), c.endpoints, &samples[i]); err != nil {
 				return report, fmt.Errorf("%s: %w", c.name, err)
 			}
-			if b.Progress != nil {
-				b.Progress()
-			}
+			b.progress()
 		}
+		if err := asking.measure(ctx, &crowded); err != nil {
+			return report, fmt.Errorf("principals: %w", err)
+		}
+		b.progress()
 	}
 	for i, c := range loadCases {
 		for _, endpoint := range c.endpoints {
 			report.Results = append(report.Results, loadRow(c.name, endpoint, b.Setup, samples[i]))
 		}
 	}
+	report.Results = append(report.Results, principalsRow(len(asking.own), crowded))
 	return report, nil
+}
+
+func (b Load) progress() {
+	if b.Progress != nil {
+		b.Progress()
+	}
 }
 
 // loadSample is how long each endpoint took, under load and when nobody else
@@ -279,14 +304,14 @@ func loadRow(name, endpoint string, setup int, s loadSample) LoadRow {
 // Table is the report for people.
 func (r LoadReport) Table() Table {
 	t := Table{Header: []string{"case", "endpoint", "answers", "min ms", "p25 ms", "p50 ms", "p75 ms", "p90 ms", "max ms",
-		"idle p50 ms", "idle max ms", "2018 p50 ms", "2018 max ms"}}
+		"idle p50 ms", "idle max ms", "one view p50 ms", "one view max ms", "x one view", "2018 p50 ms", "2018 max ms"}}
 	for _, row := range r.Results {
 		cells := []string{row.Case, row.Endpoint, strconv.Itoa(row.Answers)}
 		for _, seconds := range []float64{row.Min, row.P25, row.P50, row.P75, row.P90, row.Max, row.IdleP50, row.IdleMax,
-			row.PublishedP50, row.PublishedMax} {
+			row.OneViewP50, row.OneViewMax} {
 			cells = append(cells, milli(seconds))
 		}
-		t.Rows = append(t.Rows, cells)
+		t.Rows = append(t.Rows, append(cells, times(row.RatioToOneView), milli(row.PublishedP50), milli(row.PublishedMax)))
 	}
 	return t
 }

@@ -22,6 +22,7 @@ func TestLoadMeasuresEachEndpoint(t *testing.T) {
 	want := []LoadRow{
 		{Case: "pairs", Endpoint: "/state", Answers: 2}, {Case: "pairs", Endpoint: "/flags", Answers: 2},
 		{Case: "responsiveness", Endpoint: "/health", Answers: loadProbes}, {Case: "responsiveness", Endpoint: "/state"},
+		{Case: "principals", Endpoint: "/state", Answers: 2 * principalTurns},
 	}
 	if len(r.Results) != len(want) {
 		t.Fatalf("%d rows, want %d", len(r.Results), len(want))
@@ -31,6 +32,9 @@ func TestLoadMeasuresEachEndpoint(t *testing.T) {
 		if row.Case != w.Case || row.Endpoint != w.Endpoint || w.Answers > 0 && row.Answers != w.Answers ||
 			row.Changes == 0 || row.Min <= 0 || row.Max < row.P50 || row.IdleP50 <= 0 {
 			t.Errorf("row %d is %+v", i, row)
+		}
+		if crowded := row.Case == "principals"; crowded != (row.Clients == 2) || crowded != (row.RatioToOneView > 0) {
+			t.Errorf("row %d has %d clients at once, and %v to those of one view", i, row.Clients, row.RatioToOneView)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -332,18 +331,13 @@ func (r *stateRound) learn(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var answer struct {
-		Frameworks []struct{ Tasks []struct{} }
-	}
-	if err := json.Unmarshal(b, &answer); err != nil {
+	got, err := tasksIn(b)
+	if err != nil {
 		return nil, err
 	}
-	due, got := r.cluster.fleet.running(), 0
+	due := r.cluster.fleet.running()
 	if r.kind.whole != "" {
 		due /= r.cluster.fleet.frameworks
-	}
-	for _, f := range answer.Frameworks {
-		got += len(f.Tasks)
 	}
 	if got != due {
 		return nil, fmt.Errorf("%s has %d tasks, %d are due", r.kind.path, got, due)

@@ -23,6 +23,7 @@ type readJob struct {
 // readLine is one client that reads an answer, again and again, over one
 // connection.
 type readLine struct {
+	User  string // who asks, as a URL has it: "name:password@"; "" is nobody
 	Path  string
 	After time.Duration // from the beginning of the job to its first request
 	Times int           // how often; 0 is until all that have an end are done
@@ -107,7 +108,7 @@ func (line readLine) read(ctx context.Context, client *http.Client, address stri
 		if line.Times == 0 && closed(over) {
 			return all, nil
 		}
-		r, err := readOnce(ctx, client, "http://"+address+line.Path, buf)
+		r, err := readOnce(ctx, client, "http://"+line.User+address+line.Path, buf)
 		if err != nil {
 			return all, err
 		}

@@ -35,6 +35,7 @@ type stateCluster struct {
 	random    *rand.Rand
 	moment    int // of the last change
 
+	mux     *http.ServeMux
 	server  *http.Server
 	address string
 	served  chan error
@@ -42,6 +43,9 @@ type stateCluster struct {
 
 // staticPath is before the paths of bytes that are in memory already.
 const staticPath = "/static"
+
+// guardedPath is before the paths of a master that asks who one is.
+const guardedPath = "/guarded"
 
 // startStateCluster returns when all agents are members. The static answers
 // must not change any more.
@@ -99,12 +103,17 @@ func (c *stateCluster) serve() error {
 		return err
 	}
 	c.address = l.Addr().String()
-	mux := http.NewServeMux()
-	mux.Handle("/", httpapi.New(c.master, httpapi.Options{Logger: quiet}))
-	mux.Handle(staticPath+"/", http.StripPrefix(staticPath, http.HandlerFunc(c.writeStatic)))
-	c.server = &http.Server{Handler: mux}
+	c.mux = http.NewServeMux()
+	c.mux.Handle("/", httpapi.New(c.master, httpapi.Options{Logger: quiet}))
+	c.mux.Handle(staticPath+"/", http.StripPrefix(staticPath, http.HandlerFunc(c.writeStatic)))
+	c.server = &http.Server{Handler: c.mux}
 	go func() { c.served <- c.server.Serve(l) }()
 	return nil
+}
+
+// guard serves all that the master answers behind a gate, too.
+func (c *stateCluster) guard(gate *httpapi.Gate) {
+	c.mux.Handle(guardedPath+"/", http.StripPrefix(guardedPath, httpapi.New(c.master, httpapi.Options{Gate: gate, Logger: quiet})))
 }
 
 // writeStatic is the least that an answer costs: the same server and client, and

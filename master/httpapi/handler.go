@@ -24,7 +24,8 @@ type Options struct {
 	// Cluster is the name of the cluster; "" is none.
 	Cluster string
 	// Ready says why this master cannot serve now; /ready answers 503 with the
-	// error's text. Nil, and a nil error, mean that it can.
+	// error's text. Nil, and a nil error, mean that it can. 200 says in its body
+	// whether marking agents unreachable is frozen.
 	Ready func() error
 	// Agents serves POST /api/v1/agent; see [AgentStream]. Nil means that agents
 	// cannot connect here.

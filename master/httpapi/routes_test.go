@@ -234,6 +234,25 @@ func TestReadyTellsWhyItIsNot(t *testing.T) {
 	}
 }
 
+func TestReadySaysThatMarkingIsFrozen(t *testing.T) {
+	s := newMaster()
+	since := time.Date(2026, 12, 3, 7, 7, 8, 9, time.FixedZone("", 3600))
+	s.Frozen = []master.Freeze{
+		{Domain: registry.Domain{Region: "eu", Zone: "eu-1"}, Since: since, Waiting: 3}, {Since: since.Add(time.Hour)},
+	}
+	var reason error
+	h := httpapi.New(still{s}, httpapi.Options{Ready: func() error { return reason }})
+	w := send(h, http.MethodGet, "/ready")
+	const want = "frozen since 2026-12-03T06:07:08Z: too many agents are away, no more are marked unreachable"
+	if w.Code != http.StatusOK || w.Body.String() != want || w.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
+		t.Errorf("%d %q, %v", w.Code, w.Body, w.Header())
+	}
+	reason = errors.New("the master is stopping")
+	if w := send(h, http.MethodGet, "/ready"); w.Code != http.StatusServiceUnavailable || w.Body.String() != reason.Error() {
+		t.Errorf("when it is not ready: %d %q", w.Code, w.Body)
+	}
+}
+
 func TestRedirectNamesTheLeader(t *testing.T) {
 	for want, change := range map[string]func(*master.State){
 		"//master-1.example:5050": func(*master.State) {},
