@@ -36,9 +36,14 @@ type loop struct {
 	machines  map[machine]registry.AgentID
 
 	inbox  *link.Inbox   // of the notices that streams broke
-	broken []link.Notice // that wait for the calls before them
-	self   *link.Process
-	pulse  *pulse // of the streams that stand
+	broken []link.Notice // of streams that broke
+	ahead  int           // calls that go ahead of them
+	// maxTurn is about how long a turn takes calls; one of them, of an agent that says
+	// all that it has, may take as long again.
+	maxTurn time.Duration
+
+	self  *link.Process
+	pulse *pulse // of the streams that stand
 
 	wasFull     bool                // when the last new agent asked
 	missed      bool                // an agent is not recovered any more
@@ -61,14 +66,10 @@ type loop struct {
 	failed error
 }
 
-// maxTurn is about how long a turn takes calls. A single one, of an agent that
-// says all that it has, may take as long again.
-const maxTurn = 5 * time.Millisecond
-
 func newLoop(ctx context.Context, m *Master) (*loop, error) {
 	l := &loop{Master: m, ctx: ctx, now: time.Now(), inbox: m.links.NewInbox(),
 		members: map[registry.AgentID]*member{}, machines: map[machine]registry.AgentID{}, working: map[string]*working{},
-		unreachable: map[registry.AgentID]map[lostTask]bool{}, edit: new(leaves.Edit), agents: leaves.New(compareAgents),
+		unreachable: map[registry.AgentID]map[lostTask]bool{}, maxTurn: 5 * time.Millisecond, edit: new(leaves.Edit), agents: leaves.New(compareAgents),
 		recovered: leaves.New(compareRecovered), frameworks: leaves.New(compareFrameworks)}
 	l.self = m.links.Start("master", l.inbox)
 	l.elected, l.changed = l.now, true
@@ -143,21 +144,17 @@ func (l *loop) turn(first func(*loop)) {
 		}
 	}()
 	l.now = time.Now()
-	// Before the calls: what came up a stream before it broke is in them then.
-	l.broken = l.notices(l.broken)
+	if len(l.broken) == 0 {
+		l.notices()
+	}
 	if first != nil {
 		first(l)
 	}
-	all := l.answerCalls()
+	l.answerCalls()
 	for _, o := range l.outcomes.take() {
 		l.conclude(o.change, o.err)
 	}
-	if all {
-		for _, n := range l.broken {
-			l.disconnect(n)
-		}
-		l.broken = l.broken[:0]
-	}
+	l.disconnectBroken()
 	l.tick()
 	l.publish()
 	if l.failed != nil {
@@ -171,23 +168,34 @@ func (l *loop) turn(first func(*loop)) {
 }
 
 // answerCalls does what outsiders asked for until now, but not for so long that
-// those whose turn it was would wait for their answers. It says whether that was
-// all.
-func (l *loop) answerCalls() bool {
+// those whose turn it was would wait for their answers.
+func (l *loop) answerCalls() {
 	for range len(l.calls) {
-		if time.Since(l.now) > maxTurn {
-			return false
-		}
 		(<-l.calls)(l)
+		l.ahead = max(l.ahead-1, 0)
+		if time.Since(l.now) > l.maxTurn {
+			return
+		}
 	}
-	return true
 }
 
-func (l *loop) notices(all []link.Notice) []link.Notice {
+// notices takes the notices that there are. What came up a stream before it broke is
+// among the calls that wait now, and goes ahead of them.
+func (l *loop) notices() {
+	l.broken, l.ahead = l.broken[:0], 0
 	for n, ok := l.inbox.Next(); ok; n, ok = l.inbox.Next() {
-		all = append(all, n)
+		l.broken, l.ahead = append(l.broken, n), len(l.calls)
 	}
-	return all
+}
+
+// disconnectBroken takes in that streams broke once nothing is ahead of it.
+func (l *loop) disconnectBroken() {
+	for l.ahead == 0 && len(l.broken) > 0 {
+		for _, n := range l.broken {
+			l.disconnect(n)
+		}
+		l.notices()
+	}
 }
 
 // tell has something said once what happened in this turn can be seen.

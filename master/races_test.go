@@ -480,6 +480,34 @@ func TestOneStreamDoesNotKeepTheOthersFromBeingHeard(t *testing.T) {
 	})
 }
 
+// TestUnderLoadABrokenStreamIsNoticed proves that calls which keep coming, so that no
+// turn takes all of them, do not keep the master from what else happens.
+func TestUnderLoadABrokenStreamIsNoticed(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		a := c.join(newcomer("host-1"))
+		resume := c.stall()
+		c.loop.maxTurn = -1 // one call in each turn
+		noticed, left := 0, 1000
+		var again func(*loop)
+		again = func(l *loop) {
+			if left--; l.stats.Disconnections > 0 && noticed == 0 {
+				noticed = left
+			}
+			if left > 0 {
+				l.Master.calls <- again
+			}
+		}
+		for range 10 {
+			c.calls <- again
+		}
+		a.Close()
+		resume()
+		if noticed < 900 {
+			t.Errorf("noticed with %d of 1,000 calls to come", noticed)
+		}
+	})
+}
+
 func TestLateNoticeDoesNotHitTheNewerConnection(t *testing.T) {
 	inCluster(t, Options{}, func(c *cluster) {
 		old := c.join(newcomer("host-1"))
