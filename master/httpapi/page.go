@@ -48,8 +48,12 @@ func (p *page) add(one part) {
 	if one.len() == 0 && one.later == nil {
 		return
 	}
-	if len(p.parts) > 0 && p.cut == len(p.b) {
+	if behindShared := len(p.parts) > 0 && p.cut == len(p.b); behindShared || p.b[len(p.b)-1] != '[' {
 		p.b = append(p.b, ',')
+	}
+	if one.bytes != nil { // nobody shares them: they are as good here
+		p.b = append(p.b, one.bytes...)
+		return
 	}
 	p.parts = append(p.parts, part{bytes: p.b[p.cut:len(p.b):len(p.b)]}, one)
 	p.cut = len(p.b)

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/zeebo/xxh3"
 
@@ -99,13 +100,17 @@ func (a *api) json(e endpoint) http.Handler {
 			fail(w, http.StatusBadRequest, "jsonp is not the name of a JavaScript function.")
 			return
 		}
-		q, done := e.question(r), func() {}
+		q := e.question(r)
+		if a.has(w, r, e, q, callback) {
+			return
+		}
+		mine := &turn{}
 		if !e.small {
 			var err error
-			if done, err = a.turns.take(r.Context()); err != nil {
+			if mine, err = a.turns.take(r.Context()); err != nil {
 				return // the client is gone
 			}
-			defer done()
+			defer mine.end()
 		}
 		s := a.source.State() // what was acknowledged before the turn is in it
 		found := a.reply(e, s, q)
@@ -114,17 +119,34 @@ func (a *api) json(e endpoint) http.Handler {
 			fail(w, http.StatusInternalServerError, "500 Internal Server Error.")
 			return
 		}
-		if found.size >= 0 && found.size < small {
-			done()
-		}
-		a.send(w, r, found, a.tag(e, s, q), callback)
+		a.send(w, r, found, a.tag(e, s, q, callback), callback, mine)
 	})
 }
 
-var errPanicked = errors.New("somebody who asked before has met with a panic")
+// has says that a client has the answer, if that is so: it need not be made for that.
+func (a *api) has(w http.ResponseWriter, r *http.Request, e endpoint, q *question, callback string) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.Header["If-None-Match"] == nil {
+		return false
+	}
+	tag := a.tag(e, a.source.State(), q, callback)
+	for _, tag := range [...]string{tag, packedTag(tag)} {
+		if hasTag(r.Header.Values("If-None-Match"), tag) {
+			head(w.Header(), tag)
+			w.WriteHeader(http.StatusNotModified)
+			return true
+		}
+	}
+	return false
+}
 
-// small is the size of an answer that needs no turn to be sent.
-const small = 256 << 10
+// head is what every answer says of itself.
+func head(h http.Header, tag string) {
+	h.Add("Vary", "Accept-Encoding")
+	h.Set("Cache-Control", "private, no-cache") // it may be kept, and is to be asked for again
+	h.Set("ETag", tag)
+}
+
+var errPanicked = errors.New("somebody who asked before has met with a panic")
 
 // reply finds the answer to a question, or makes it.
 func (a *api) reply(e endpoint, s *master.State, q *question) *reply {
@@ -156,36 +178,30 @@ func (e *endpoint) key(q *question) string {
 
 // tag names an answer for its client's cache (RFC 9110, 8.8.3): by who leads and
 // since when, so that no master's is taken for another's, by the state, the
-// question and who asks. One that is packed has a name of its own.
-func (a *api) tag(e endpoint, s *master.State, q *question) string {
-	h := xxh3.HashString128(fmt.Sprintf("%s\x00%d\x00%d\x00%s", s.Master.ID, s.Started.UnixNano(), s.Version, e.key(q))).Bytes()
-	return hex.EncodeToString(h[:])
+// question and who asks.
+func (a *api) tag(e endpoint, s *master.State, q *question, callback string) string {
+	h := xxh3.HashString128(fmt.Sprintf("%q %d %d %s %s", s.Master.ID, s.Started.UnixNano(), s.Version, e.key(q), callback)).Bytes()
+	return `"` + hex.EncodeToString(h[:]) + `"`
 }
 
-// send sends an answer, or says that the client has it.
-func (a *api) send(w http.ResponseWriter, r *http.Request, found *reply, tag, callback string) {
+// packedTag names the same answer, packed.
+func packedTag(tag string) string { return tag[:len(tag)-1] + `-gzip"` }
+
+// send sends an answer.
+func (a *api) send(w http.ResponseWriter, r *http.Request, found *reply, tag, callback string, mine *turn) {
 	header, parts, size := w.Header(), found.parts, found.size
-	header.Add("Vary", "Accept-Encoding")
-	header.Set("Cache-Control", "private, no-cache") // it may be kept, and is to be asked for again
 	header.Set("Content-Type", "application/json")
 	if callback != "" {
 		header.Set("Content-Type", "text/javascript")
 		parts = slices.Concat([]part{{bytes: []byte(callback + "(")}}, parts, []part{{bytes: []byte(")")}})
 		size = sizeOf(parts)
-		tag += "-" + hex.EncodeToString([]byte(callback))
 	}
 	gzip := (size < 0 || size >= minPacked) && takesGzip(r)
 	if gzip {
-		tag += "-gzip"
+		tag = packedTag(tag)
 		header.Set("Content-Encoding", "gzip")
 	}
-	tag = `"` + tag + `"`
-	header.Set("ETag", tag)
-	if (r.Method == http.MethodGet || r.Method == http.MethodHead) && hasTag(r.Header.Values("If-None-Match"), tag) {
-		header.Del("Content-Encoding")
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
+	head(header, tag)
 	switch {
 	case !gzip || size < 0:
 	case callback == "":
@@ -201,7 +217,7 @@ func (a *api) send(w http.ResponseWriter, r *http.Request, found *reply, tag, ca
 	if r.Method == http.MethodHead {
 		return
 	}
-	out := newCopier(w)
+	out := newCopier(w, mine)
 	if gzip && size < 0 {
 		z := packing(out)
 		copyParts(z, parts)
@@ -256,19 +272,33 @@ func copyPart(w io.Writer, p part) (err error) {
 
 var comma = []byte{','}
 
-// copier writes in pieces that are large enough for the system.
+// copier writes in pieces that are large enough for the system. A client that reads
+// more slowly than leastRate, after a grace, is cut off: it keeps a state alive that
+// is of no use any more.
 type copier struct {
-	w      io.Writer
-	buffer *[]byte
-	err    error
+	w       io.Writer
+	turn    *turn
+	started time.Time
+	sent    int
+	buffer  *[]byte
+	err     error
 }
+
+const (
+	leastRate = 64 << 10 // bytes a second
+	grace     = 30 * time.Second
+)
+
+var errSlowReader = errors.New("the client reads too slowly")
 
 // pieces are the buffers of copiers.
 var pieces = sync.Pool{New: func() any { b := make([]byte, 0, pieceSize); return &b }}
 
 const pieceSize = 128 << 10
 
-func newCopier(w io.Writer) *copier { return &copier{w: w, buffer: pieces.Get().(*[]byte)} }
+func newCopier(w io.Writer, mine *turn) *copier {
+	return &copier{w: w, turn: mine, started: time.Now(), buffer: pieces.Get().(*[]byte)}
+}
 
 func (c *copier) Write(b []byte) (int, error) {
 	n := len(b)
@@ -283,7 +313,12 @@ func (c *copier) Write(b []byte) (int, error) {
 }
 
 func (c *copier) piece() {
-	_, c.err = c.w.Write(*c.buffer)
+	if time.Since(c.started) > grace+time.Duration(c.sent)*time.Second/leastRate {
+		c.err = errSlowReader
+		return
+	}
+	c.turn.piece(func() { _, c.err = c.w.Write(*c.buffer) })
+	c.sent += len(*c.buffer)
 	*c.buffer = (*c.buffer)[:0]
 }
 

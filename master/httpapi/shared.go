@@ -34,7 +34,7 @@ func (c *shared) find(s *master.State, key string) *reply {
 	defer c.mu.Unlock()
 	switch {
 	case c.state == s:
-	case c.state == nil || s.Version > c.state.Version:
+	case c.state == nil || s.Version > c.state.Version || !s.Started.Equal(c.state.Started): // of a later master, perhaps
 		c.state, c.answers, c.weight = s, map[string]*reply{}, 0
 	default:
 		return &reply{}

@@ -63,22 +63,32 @@ func (w *warming) run(free int64) {
 	var room atomic.Int64
 	room.Store(free)
 	var next atomic.Int64
+	var panicked atomic.Pointer[any] // by a worker; it is the caller's
 	work := func() {
+		defer func() {
+			if cause := recover(); cause != nil {
+				panicked.Store(&cause)
+			}
+		}()
 		var scratch []byte
 		for i := next.Add(1) - 1; i < int64(len(w.jobs)) && room.Load() > 0; i = next.Add(1) - 1 {
 			scratch = w.jobs[i](&room, scratch)
 		}
 	}
+	workers := runtime.GOMAXPROCS(0)
 	const few = 64 // are done before another goroutine has begun
 	if len(w.jobs) <= few {
-		work()
-		return
+		workers = 1
 	}
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(work)
+	var done sync.WaitGroup
+	for range workers - 1 {
+		done.Go(work)
 	}
-	workers.Wait()
+	work()
+	done.Wait()
+	if cause := panicked.Load(); cause != nil {
+		panic(*cause)
+	}
 }
 
 // held is how many bytes the leaves of a state remember: those that a question is not
