@@ -36,7 +36,7 @@ type stateCluster struct {
 	moment    int // of the last change
 
 	mux     *http.ServeMux
-	server  *http.Server
+	server  *httpapi.Server
 	address string
 	served  chan error
 }
@@ -106,7 +106,7 @@ func (c *stateCluster) serve() error {
 	c.mux = http.NewServeMux()
 	c.mux.Handle("/", httpapi.New(c.master, httpapi.Options{Logger: quiet}))
 	c.mux.Handle(staticPath+"/", http.StripPrefix(staticPath, http.HandlerFunc(c.writeStatic)))
-	c.server = &http.Server{Handler: c.mux}
+	c.server = httpapi.NewServer(c.mux, httpapi.ServerOptions{Logger: quiet}) // as serve has it
 	go func() { c.served <- c.server.Serve(l) }()
 	return nil
 }
