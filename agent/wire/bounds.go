@@ -15,7 +15,8 @@ const (
 	maxIncarnation = 255
 	maxRole        = 1024
 	maxRolePart    = 255
-	maxRoleDepth   = 32
+	maxRoleDepth   = 8
+	maxRoles       = 1000 // of a framework: /roles has each, and those above it
 )
 
 // What a record may become in memory, of its bytes and slack together: a status
@@ -33,7 +34,7 @@ const pooled = 64 << 10
 
 var (
 	role        = bounded(plain, wrongRole)
-	roles       = list(role)
+	roles       = bounded(list(role), tooManyRoles)
 	hostname    = bounded(plain, wrongHostname)
 	incarnation = bounded(plain, func(s string) string { return tooLong(len(s), maxIncarnation) })
 )
@@ -106,6 +107,13 @@ func wrongRole(role string) string {
 		}
 	}
 	return ""
+}
+
+func tooManyRoles(roles []string) string {
+	if len(roles) <= maxRoles {
+		return ""
+	}
+	return fmt.Sprintf("has %d roles, at most %d are allowed", len(roles), maxRoles)
 }
 
 func wrongRolePart(part string) string {

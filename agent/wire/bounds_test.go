@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ import (
 func TestRolesAreThoseOfMesos(t *testing.T) {
 	for role, want := range map[string]string{
 		"*": "", "a": "", "a/b-c/d.e": "", "größe": "", "a/..b": "", "**": "", long(255) + "/" + long(255): "",
-		strings.Repeat("a/", 31) + "a": "",
+		strings.Repeat("a/", 7) + "a":  "",
 		"":                             "is empty",
 		".":                            `has a part that is "."`,
 		"a/./b":                        `has a part that is "."`,
@@ -31,7 +32,7 @@ func TestRolesAreThoseOfMesos(t *testing.T) {
 		"a/b\x08":                      `contains the character '\b'`,
 		"a\x7f":                        `contains the character '\x7f'`,
 		long(256):                      "has a part of 256 bytes, at most 255 are allowed",
-		strings.Repeat("a/", 32) + "a": "has 33 parts, at most 32 are allowed",
+		strings.Repeat("a/", 8) + "a":  "has 9 parts, at most 8 are allowed",
 		strings.Repeat("abcd/", 205):   "has 1025 bytes, at most 1024 are allowed",
 		"-" + strings.Repeat("é", 100): `has a part that begins with a dash, "-` + strings.Repeat("é", 31) + `…"`,
 	} {
@@ -44,6 +45,33 @@ func TestRolesAreThoseOfMesos(t *testing.T) {
 		if got != want {
 			t.Errorf("%.40q: error is %q, want %q", role, got, want)
 		}
+	}
+}
+
+func TestAFrameworkIsInAThousandRolesAtMost(t *testing.T) {
+	for n, want := range map[int]string{
+		1000: "",
+		1001: "update.frameworks[0].roles: has 1001 roles, at most 1000 are allowed",
+	} {
+		body := updateOf(`"frameworks":[{"id":{"value":"f"},"name":"n","user":"u","roles":["r"` + strings.Repeat(`,"r"`, n-1) + `]}]`)
+		refused(t, fmt.Sprintf("%d roles read", n), want, func() error { _, err := wire.DecodeCall(wire.JSON, []byte(body)); return err })
+		refused(t, fmt.Sprintf("%d roles written", n), want, func() error {
+			info := wire.FrameworkInfo{ID: "f", Name: "n", User: "u", Roles: slices.Repeat([]string{"r"}, n)}
+			_, err := wire.AppendCall(nil, wire.JSON, &wire.Update{Sequence: 1, Frameworks: []wire.FrameworkInfo{info}})
+			return err
+		})
+	}
+}
+
+// refused wants an error of these words; "" is none.
+func refused(t *testing.T, what, want string, do func() error) {
+	t.Helper()
+	got := ""
+	if err := do(); err != nil {
+		got = err.Error()
+	}
+	if got != want {
+		t.Errorf("%s: error is %q, want %q", what, got, want)
 	}
 }
 
