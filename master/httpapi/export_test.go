@@ -2,7 +2,11 @@ package httpapi
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
+
+	"github.com/eaba02dc/registrar/master"
 )
 
 // What tests of the gate look at and hold up.
@@ -19,3 +23,15 @@ func WithView(ctx context.Context, v View) context.Context { return withCaller(c
 
 // SendTimeout sets how long a client may take for a piece of an answer.
 func (h *Handler) SendTimeout(d time.Duration) { h.api.sendTimeout = d }
+
+// RolesIn are the roles that are looked at for somebody with a view.
+func RolesIn(s *master.State, v View) []string {
+	return slices.Sorted(maps.Keys(rolesIn(s, v).byName))
+}
+
+// RolesWithAmounts are those of all roles that have room for amounts.
+func RolesWithAmounts(s *master.State) []string {
+	all := rolesIn(s, View{}).byName
+	maps.DeleteFunc(all, func(_ string, r *role) bool { return r.allocated == nil && r.reserved == nil && r.taken == nil })
+	return slices.Sorted(maps.Keys(all))
+}

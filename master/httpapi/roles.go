@@ -19,46 +19,52 @@ type role struct {
 	frameworks          []*master.Framework // of this role alone, in order
 }
 
-// quantities are scalars by name.
+// quantities are scalars by name; nil as long as there is nothing, as there is for
+// most roles.
 type quantities map[string]*amount
 
-func (q quantities) add(name string, v *registry.Value) {
+func (q *quantities) add(name string, v *registry.Value) {
 	if v.Kind != registry.KindScalar || isNothing(v) {
 		return
 	}
-	sum := q[name]
+	if *q == nil {
+		*q = quantities{}
+	}
+	sum := (*q)[name]
 	if sum == nil {
 		sum = &amount{}
-		q[name] = sum
+		(*q)[name] = sum
 	}
 	sum.add(v)
 }
 
-func (q quantities) addAll(other quantities) {
+func (q *quantities) addAll(other quantities) {
 	for name, sum := range other {
 		v := sum.value()
 		q.add(name, &v)
 	}
 }
 
-// roles are those that anybody is in, or has something for, and all above them.
-type roles map[string]*role
+// roles are those that anybody is in, or has something for, and all above them, as
+// far as they are in a view.
+type roles struct {
+	view   View
+	byName map[string]*role
+}
 
 // rolesBody is the answer of /roles.
 func rolesBody(p *page, s *master.State, q *question) error {
-	all := rolesIn(s)
+	all := rolesIn(s, q.view).byName
 	b := append(p.b, `{"roles":[`...)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if q.view.Sees(name) {
-			b = appendRole(next(b), name, all[name], q)
-		}
+		b = appendRole(next(b), name, all[name], q)
 	}
 	p.b = append(b, "]}"...)
 	return nil
 }
 
-func rolesIn(s *master.State) roles {
-	all := roles{}
+func rolesIn(s *master.State, view View) *roles {
+	all := &roles{view, map[string]*role{}}
 	for a := range s.Agents() {
 		for i := range a.Resources {
 			if name := reservedFor(&a.Resources[i]); name != anyRole {
@@ -83,14 +89,15 @@ func rolesIn(s *master.State) roles {
 	return all
 }
 
-// at is a role and those above it, from below.
-func (all roles) at(name string) []*role {
+// at is a role and those above it, from below, up to the first that is not seen:
+// what is above that is not seen either.
+func (all *roles) at(name string) []*role {
 	var path []*role
-	for name != "" {
-		r := all[name]
+	for name != "" && all.view.Sees(name) {
+		r := all.byName[name]
 		if r == nil {
-			r = &role{allocated: quantities{}, reserved: quantities{}, taken: quantities{}}
-			all[name] = r
+			r = &role{}
+			all.byName[name] = r
 		}
 		path = append(path, r)
 		name = name[:max(strings.LastIndexByte(name, '/'), 0)]
@@ -98,7 +105,7 @@ func (all roles) at(name string) []*role {
 	return path
 }
 
-func (all roles) reserve(name string, res *registry.Resource) {
+func (all *roles) reserve(name string, res *registry.Resource) {
 	for _, r := range all.at(name) {
 		r.reserved.add(res.Name, &res.Value)
 	}
@@ -106,7 +113,7 @@ func (all roles) reserve(name string, res *registry.Resource) {
 
 // enter notes that a framework is in a role; those of one framework come one
 // after another.
-func (all roles) enter(name string, f *master.Framework) {
+func (all *roles) enter(name string, f *master.Framework) {
 	path := all.at(name)
 	if len(path) == 0 {
 		return
@@ -118,7 +125,7 @@ func (all roles) enter(name string, f *master.Framework) {
 
 // allocate adds what a framework uses on an agent; what several of its tasks
 // share counts once.
-func (all roles) allocate(f *master.Framework, on registry.AgentID, list []wire.Resource, seen map[string]bool) {
+func (all *roles) allocate(f *master.Framework, on registry.AgentID, list []wire.Resource, seen map[string]bool) {
 	for i := range list {
 		r := &list[i]
 		if isShared(r) {
@@ -149,7 +156,7 @@ func appendRole(b []byte, name string, r *role, q *question) []byte {
 	b = append(key(b, "quota"), '{')
 	b = text(b, "role", name)
 	b = append(b, `,"guarantee":{},"limit":{}`...)
-	consumed := quantities{} // what is set aside for it, and what it took besides
+	var consumed quantities // what is set aside for it, and what it took besides
 	consumed.addAll(r.reserved)
 	consumed.addAll(r.taken)
 	b = append(appendQuantities(key(b, "consumed"), consumed), '}')
