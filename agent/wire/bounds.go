@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -34,6 +35,7 @@ const pooled = 64 << 10
 
 var (
 	role        = bounded(plain, wrongRole)
+	allocated   = bounded(list(resource), wrongAllocation)
 	roles       = bounded(list(role), tooManyRoles)
 	hostname    = bounded(plain, wrongHostname)
 	incarnation = bounded(plain, func(s string) string { return tooLong(len(s), maxIncarnation) })
@@ -59,6 +61,15 @@ func bounded[T any](c codec[T], wrong func(T) string) codec[T] {
 		},
 		none: c.none,
 	}
+}
+
+// wrongFirst is about the sequence number of the first call of a stream; those that
+// follow are more, which the master sees to.
+func wrongFirst(sequence uint64) string {
+	if sequence == 0 {
+		return "is 0, want at least 1"
+	}
+	return ""
 }
 
 func tooLong(n, most int) string {
@@ -114,6 +125,27 @@ func tooManyRoles(roles []string) string {
 		return ""
 	}
 	return fmt.Sprintf("has %d roles, at most %d are allowed", len(roles), maxRoles)
+}
+
+// wrongResources says why the registry would not take an agent with these resources.
+func wrongResources(list []registry.Resource) string {
+	_, err := registry.Encode(registry.Agent{ID: "a", Resources: list})
+	if err == nil {
+		return ""
+	}
+	return "is not what an agent may have: " + err.Error()
+}
+
+// wrongAllocation says what is wrong with what one task or executor uses: as in Mesos,
+// all of it was offered to one role, by which is found out who may see it.
+func wrongAllocation(list []Resource) string {
+	for i := range list {
+		first, other := cmp.Or(list[0].AllocationRole, "*"), cmp.Or(list[i].AllocationRole, "*")
+		if first != other {
+			return fmt.Sprintf("is allocated to the roles %q and %q, want one", Shorten(first), Shorten(other))
+		}
+	}
+	return ""
 }
 
 func wrongRolePart(part string) string {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/eaba02dc/registrar/agent/wire"
+	"github.com/eaba02dc/registrar/registry"
 )
 
 func TestRolesAreThoseOfMesos(t *testing.T) {
@@ -63,6 +64,18 @@ func TestAFrameworkIsInAThousandRolesAtMost(t *testing.T) {
 	}
 }
 
+func TestAnUpdateHasNoMoreResourcesThanAnAgentMayHave(t *testing.T) {
+	for n, want := range map[int]string{
+		1<<20 - 100: "",
+		1 << 20:     "update.resources: is not what an agent may have: agent: takes 1048587 bytes, at most 1048576 are allowed",
+	} {
+		call := &wire.Update{Sequence: 1, Resources: []registry.Resource{{Name: long(n), Value: registry.Set()}}}
+		refused(t, fmt.Sprintf("%d bytes written", n), want, func() error { _, err := wire.AppendCall(nil, wire.JSON, call); return err })
+		record := resource(`"name":"` + long(n) + `","type":"SET","set":{}`)
+		refused(t, fmt.Sprintf("%d bytes read", n), want, func() error { _, err := wire.DecodeCall(wire.JSON, []byte(record)); return err })
+	}
+}
+
 // refused wants an error of these words; "" is none.
 func refused(t *testing.T, what, want string, do func() error) {
 	t.Helper()
@@ -73,6 +86,75 @@ func refused(t *testing.T, what, want string, do func() error) {
 	if got != want {
 		t.Errorf("%s: error is %q, want %q", what, got, want)
 	}
+}
+
+func TestOnlyTasksThatAreKnownToHaveEndedHave(t *testing.T) {
+	for state, want := range map[wire.TaskState]bool{
+		wire.TaskStaging: false, wire.TaskStarting: false, wire.TaskRunning: false, wire.TaskKilling: false,
+		wire.TaskUnreachable: false, wire.TaskUnknown: false, "": false, "TASK_NEWER": false,
+		wire.TaskFinished: true, wire.TaskFailed: true, wire.TaskKilled: true, wire.TaskError: true,
+		wire.TaskLost: true, wire.TaskDropped: true, wire.TaskGone: true, wire.TaskGoneByOperator: true,
+	} {
+		if got := state.Terminal(); got != want {
+			t.Errorf("%q is terminal: %v", state, got)
+		}
+	}
+}
+
+func TestWhatOneUsesIsAllocatedToOneRole(t *testing.T) {
+	uses := func(of, infos string) string {
+		var list []string
+		for info := range strings.FieldsSeq(infos) {
+			if info != "-" {
+				info = `,"allocation_info":{"role":"` + info + `"}`
+			}
+			list = append(list, `{"name":"a","type":"SET","set":{}`+strings.TrimPrefix(info, "-")+`}`)
+		}
+		if resources := `"resources":[` + strings.Join(list, ",") + `]`; of == "executors" {
+			return updateOf(`"executors":[{"executor_id":{"value":"e"},"framework_id":{"value":"f"},` + resources + `}]`)
+		} else {
+			return task(resources)
+		}
+	}
+	for infos, want := range map[string]string{
+		"web": "", "web web": "", "- - *": "", "* -": "",
+		"web web ops": `is allocated to the roles "web" and "ops", want one`,
+		"web -":       `is allocated to the roles "web" and "*", want one`,
+		"- web/a":     `is allocated to the roles "*" and "web/a", want one`,
+	} {
+		for _, of := range []string{"tasks", "executors"} {
+			if want != "" {
+				want = "update." + of + "[0].resources: " + want[strings.Index(want, "is alloc"):]
+			}
+			refused(t, of+" "+infos, want, func() error { _, err := wire.DecodeCall(wire.JSON, []byte(uses(of, infos))); return err })
+		}
+	}
+	call := &wire.Update{Tasks: []wire.Task{{ID: "t", FrameworkID: "f", Resources: []wire.Resource{{AllocationRole: "a"}, {AllocationRole: "b"}}}}}
+	refused(t, "written", `update.tasks[0].resources: is allocated to the roles "a" and "b", want one`,
+		func() error { _, err := wire.AppendCall(nil, wire.JSON, call); return err })
+}
+
+func TestNumbersThatWouldBecomeNothingAreRefused(t *testing.T) {
+	const scalar = `"name":"a","type":"SCALAR","scalar":{"value":7777}`
+	for _, test := range []struct{ form, number, want string }{
+		{`{"type":"UPDATE","update":{},"sequence":7777}`, "1e-400", "sequence: is 1e-400, want 0 to 18446744073709551615"},
+		{`{"type":"UPDATE","update":{},"sequence":7777}`, "0.0e-400", ""},
+		{`{"type":"UPDATE","update":{},"sequence":7777}`, "0.00e2", ""},
+		{resource(scalar), "1e-400", "update.resources[0].scalar.value: is out of the range of a float64"},
+		{resource(scalar), "0.010E-400", "update.resources[0].scalar.value: is out of the range of a float64"},
+		{resource(scalar), "0e-400", ""},
+		{resource(scalar), "5e-324", ""},
+		{task(`"discovery":{"a":7777}`), "1e-400", "update.tasks[0].discovery: cannot be handed on: 1e-400 is out of the range of a float64"},
+		{task(`"discovery":{"a":7777}`), "-0.0", ""},
+	} {
+		record := strings.ReplaceAll(test.form, "7777", test.number)
+		refused(t, record, test.want, func() error { _, err := wire.DecodeCall(wire.JSON, []byte(record)); return err })
+	}
+}
+
+func TestTheFirstCallHasANumber(t *testing.T) {
+	_, err := wire.AppendCall(nil, wire.JSON, &wire.Subscribe{Agent: registry.Agent{Hostname: "h"}})
+	refused(t, "SUBSCRIBE", "sequence: is 0, want at least 1", func() error { return err })
 }
 
 func TestQuotesAreShort(t *testing.T) {

@@ -66,7 +66,7 @@ func (*Unknown) isCall()    {}
 
 var calls = records[Call]{
 	recordOf[Call]("SUBSCRIBE",
-		must("sequence", whole[uint64](), func(c *Subscribe) *uint64 { return &c.Sequence }),
+		must("sequence", bounded(whole[uint64](), wrongFirst), func(c *Subscribe) *uint64 { return &c.Sequence }),
 		must("subscribe", object(
 			must("agent_info", agent, func(c *Subscribe) *registry.Agent { return &c.Agent }),
 			must("version", plain, func(c *Subscribe) *string { return &c.Version }),
@@ -93,9 +93,10 @@ var calls = records[Call]{
 	recordOf[Call, Heartbeat](heartbeat),
 }
 
-// newResources tells a list that is empty from none.
+// newResources tells a list that is empty from none. It may be what an agent may
+// have that subscribes.
 var newResources = func() codec[[]registry.Resource] {
-	c := list(agentResource)
+	c := bounded(list(agentResource), wrongResources)
 	return codec[[]registry.Resource]{
 		read: func(r *reader, v *[]registry.Resource) {
 			if c.read(r, v); *v == nil {

@@ -267,9 +267,9 @@ func (p *packer) number(t jsontext.Token) error {
 	if n, err := t.Int(); err == nil {
 		return p.enc.EncodeInt(n)
 	}
-	f, err := t.Float()
+	f, err := floatOf(t)
 	if err != nil {
-		return fmt.Errorf("%s is out of the range of a float64", Shorten(t.String()))
+		return fmt.Errorf("%s is %w", Shorten(t.String()), err)
 	}
 	return p.enc.EncodeFloat64(f)
 }

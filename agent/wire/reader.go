@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -229,11 +230,29 @@ func (r *reader) float() float64 {
 	if r.err != nil {
 		return 0
 	}
-	f, err := t.Float()
+	f, err := floatOf(t)
 	if err != nil {
-		r.fail("is out of the range of a float64")
+		r.fail("is " + err.Error())
 	}
 	return f
+}
+
+var errRange = errors.New("out of the range of a float64")
+
+// floatOf is the number of a token; one so near to 0 that it would become that is out
+// of range, as one is that would become infinite.
+func floatOf(t jsontext.Token) (float64, error) {
+	f, err := t.Float()
+	if err != nil {
+		return 0, errRange
+	}
+	if f == 0 {
+		digits, _, _ := strings.Cut(strings.ToLower(t.String()), "e")
+		if strings.ContainsAny(digits, "123456789") {
+			return 0, errRange
+		}
+	}
+	return f, nil
 }
 
 // uint is a whole number from 0 to limit, however it is written.
@@ -247,11 +266,11 @@ func (r *reader) uint(limit uint64) uint64 {
 	}
 	n, err := t.Uint()
 	if err != nil {
-		f, _ := t.Float()
+		f, far := floatOf(t)
 		if f != math.Trunc(f) {
 			r.fail("is " + Shorten(t.String()) + ", want a whole number")
 		}
-		if f >= 0 && f < 1<<64 {
+		if far == nil && f >= 0 && f < 1<<64 {
 			n, err = uint64(f), nil
 		}
 	}

@@ -34,6 +34,7 @@ var badCalls = map[string]string{
 	`{"type":"UPDATE","update":null,"sequence":1}`:                 `update: is missing`,
 	`{"type":"UPDATE","update":{},"sequence":-1}`:                  `sequence: is -1, want 0 to 18446744073709551615`,
 	`{"type":"UPDATE","update":{},"sequence":1.5}`:                 `sequence: is 1.5, want a whole number`,
+	`{"type":"SUBSCRIBE","sequence":0,"subscribe":{}}`:             `sequence: is 0, want at least 1`,
 	`{"type":"UPDATE","update":{},"sequence":"1"}`:                 `sequence: is a text, want a number`,
 	`{"type":"UPDATE","update":[],"sequence":1}`:                   `update: is a list, want an object`,
 	`{"type":"UNREGISTER"}`:                                        `sequence: is missing`,
@@ -80,6 +81,7 @@ var badCalls = map[string]string{
 	resource(`"name":"a","type":"SET","set":{},"reservations":[{"type":"STATIC"}]`):                     `update.resources[0].reservations[0].role: is missing`,
 	resource(`"name":"a","type":"SET","set":{},"reservations":[{"role":"r","type":"?"}]`):               `update.resources[0].reservations[0].type: "?" is not a type of reservation`,
 	resource(`"name":"a","type":"SET","set":{},"reservations":[{"role":"r","labels":{"labels":[{}]}}]`): `update.resources[0].reservations[0].labels.labels[0].key: is missing`,
+	resource(`"name":"a","type":"SCALAR","scalar":{"value":-1}`):                                        `update.resources: is not what an agent may have: resources[0].value: -1 is less than nothing`,
 	updateOf(`"tasks":{}`):                                                    `update.tasks: is an object, want a list`,
 	updateOf(`"tasks":[null]`):                                                `update.tasks[0]: is null, want an object`,
 	updateOf(`"tasks":[{"name":"n"}]`):                                        `update.tasks[0].task_id: is missing`,
@@ -508,15 +510,15 @@ func TestRawOfManyNamesIsRead(t *testing.T) {
 
 func TestWhatNobodyWouldUnderstandIsNotSaid(t *testing.T) {
 	for want, s := range map[string]sample{
-		`subscribe.version: is not valid UTF-8`:           {call: &wire.Subscribe{Agent: registry.Agent{Hostname: "h"}, Version: "\xff"}},
-		`subscribe.agent_info.labels: is not valid UTF-8`: {call: &wire.Subscribe{Agent: registry.Agent{Hostname: "h", Labels: map[string]string{"\xff": ""}}}},
-		`subscribe.agent_info.attributes[0].scalar.value: is not a finite number`: {call: &wire.Subscribe{Agent: registry.Agent{
+		`subscribe.version: is not valid UTF-8`:           {call: &wire.Subscribe{Sequence: 1, Agent: registry.Agent{Hostname: "h"}, Version: "\xff"}},
+		`subscribe.agent_info.labels: is not valid UTF-8`: {call: &wire.Subscribe{Sequence: 1, Agent: registry.Agent{Hostname: "h", Labels: map[string]string{"\xff": ""}}}},
+		`subscribe.agent_info.attributes[0].scalar.value: is not a finite number`: {call: &wire.Subscribe{Sequence: 1, Agent: registry.Agent{
 			Hostname: "h", Attributes: []registry.Attribute{{Value: registry.Scalar(math.NaN())}},
 		}}},
-		`subscribe.agent_info.attributes[1].scalar.value: is not a finite number`: {call: &wire.Subscribe{Agent: registry.Agent{
+		`subscribe.agent_info.attributes[1].scalar.value: is not a finite number`: {call: &wire.Subscribe{Sequence: 1, Agent: registry.Agent{
 			Hostname: "h", Attributes: []registry.Attribute{{}, {Value: registry.Scalar(math.Inf(1))}},
 		}}},
-		`subscribe.agent_info.attributes[0].type: is no kind of value`: {call: &wire.Subscribe{Agent: registry.Agent{
+		`subscribe.agent_info.attributes[0].type: is no kind of value`: {call: &wire.Subscribe{Sequence: 1, Agent: registry.Agent{
 			Hostname: "h", Attributes: []registry.Attribute{{Value: registry.Value{Kind: 4}}},
 		}}},
 		`update.resources[0].text: a resource cannot be a text`: {call: &wire.Update{Resources: []registry.Resource{{Value: registry.Text("")}}}},
@@ -541,7 +543,7 @@ func TestWhatNobodyWouldUnderstandIsNotSaid(t *testing.T) {
 			AgentID: "a", Heartbeat: 24*time.Hour + 1,
 		}},
 		`subscribed.max_missed_heartbeats: is 0, want at least 1`: {event: &wire.Subscribed{AgentID: "a", Heartbeat: 1}},
-		`subscribe.agent_info.hostname: is empty`:                 {call: &wire.Subscribe{}},
+		`subscribe.agent_info.hostname: is empty`:                 {call: &wire.Subscribe{Sequence: 1}},
 		`update.frameworks[0].roles[1]: begins or ends with a slash`: {call: &wire.Update{Frameworks: []wire.FrameworkInfo{
 			{ID: "f", Name: "n", User: "u", Roles: []string{"a", "b/"}},
 		}}},

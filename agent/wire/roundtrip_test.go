@@ -79,6 +79,13 @@ var (
 		}
 		return r
 	})
+	anyUse = rapid.Custom(func(t *rapid.T) []wire.Resource {
+		list := few(anyResource).Draw(t, "resources")
+		for i := range list {
+			list[i].AllocationRole = list[0].AllocationRole
+		}
+		return list
+	})
 	anyStatus = rapid.Custom(func(t *rapid.T) wire.TaskStatus {
 		return wire.TaskStatus{
 			State: wire.TaskState(anyWord.Draw(t, "state")), Timestamp: anyFloat.Draw(t, "timestamp"),
@@ -93,7 +100,7 @@ var (
 			ID: anyID.Draw(t, "id"), FrameworkID: anyID.Draw(t, "framework"), ExecutorID: noID.Draw(t, "executor"),
 			AgentID: registry.AgentID(noID.Draw(t, "agent")), Name: anyWord.Draw(t, "name"),
 			State: wire.TaskState(anyWord.Draw(t, "state")), User: anyWord.Draw(t, "user"),
-			Resources: few(anyResource).Draw(t, "resources"), Statuses: few(anyStatus).Draw(t, "statuses"),
+			Resources: anyUse.Draw(t, "resources"), Statuses: few(anyStatus).Draw(t, "statuses"),
 			Labels:            rapid.SliceOfN(anyLabel, 0, 20).Draw(t, "labels"),
 			StatusUpdateState: wire.TaskState(anyWord.Draw(t, "update state")), StatusUpdateUUID: anyBytes.Draw(t, "uuid"),
 			Discovery: anyRaw.Draw(t, "discovery"), Container: anyRaw.Draw(t, "container"),
@@ -119,7 +126,7 @@ var (
 	anyExecutor = rapid.Custom(func(t *rapid.T) wire.ExecutorInfo {
 		return wire.ExecutorInfo{
 			ID: anyID.Draw(t, "id"), FrameworkID: anyID.Draw(t, "framework"), Name: anyWord.Draw(t, "name"),
-			Type: anyWord.Draw(t, "type"), Source: anyWord.Draw(t, "source"), Resources: few(anyResource).Draw(t, "resources"),
+			Type: anyWord.Draw(t, "type"), Source: anyWord.Draw(t, "source"), Resources: anyUse.Draw(t, "resources"),
 			Labels: few(anyLabel).Draw(t, "labels"), Data: anyBytes.Draw(t, "data"),
 			ShutdownGracePeriod: rapid.Ptr(anyGrace, true).Draw(t, "grace"),
 			Command:             anyRaw.Draw(t, "command"), Container: anyRaw.Draw(t, "container"), Discovery: anyRaw.Draw(t, "discovery"),
@@ -144,7 +151,7 @@ var (
 	anyCall = rapid.Custom(func(t *rapid.T) wire.Call {
 		if rapid.Bool().Draw(t, "subscribe") {
 			return &wire.Subscribe{
-				Sequence: rapid.Uint64().Draw(t, "sequence"), Agent: anyAgent.Draw(t, "agent"),
+				Sequence: rapid.Uint64Min(1).Draw(t, "sequence"), Agent: anyAgent.Draw(t, "agent"),
 				Version: anyWord.Draw(t, "version"), Capabilities: few(anyWord).Draw(t, "capabilities"),
 				Supersedes: noID.Draw(t, "supersedes"), AgentID: registry.AgentID(noID.Draw(t, "agent id")),
 				Frameworks: few(anyFramework).Draw(t, "frameworks"), Tasks: few(anyTask).Draw(t, "tasks"),
@@ -158,7 +165,7 @@ var (
 		u := &wire.Update{
 			Sequence: rapid.Uint64().Draw(t, "sequence"), Tasks: few(anyTask).Draw(t, "tasks"),
 			Frameworks: few(anyFramework).Draw(t, "frameworks"), Executors: few(anyExecutor).Draw(t, "executors"),
-			Resources: few(anyAgentResource).Draw(t, "resources"),
+			Resources: few(anyAgentResource.Filter(isKept)).Draw(t, "resources"),
 			RemovedTasks: few(rapid.Custom(func(t *rapid.T) wire.TaskRef {
 				return wire.TaskRef{FrameworkID: anyID.Draw(t, "framework"), ID: anyID.Draw(t, "id")}
 			})).Draw(t, "removed tasks"),
@@ -470,4 +477,9 @@ func TestOldReservationsAreUnderstood(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", resource, diff)
 		}
 	}
+}
+
+// isKept reports whether the registry takes an agent with a resource.
+func isKept(r registry.Resource) bool {
+	return (&registry.Agent{ID: "a", Resources: []registry.Resource{r}}).Validate() == nil
 }

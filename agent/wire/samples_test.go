@@ -136,7 +136,7 @@ var fullTask = wire.Task{
 	ID: "t1", FrameworkID: "f1", ExecutorID: "e1", AgentID: "a1", Name: "web", State: wire.TaskRunning, User: "www",
 	Resources: []wire.Resource{
 		{Resource: registry.Resource{Name: "cpus", Value: registry.Scalar(0.1)}, AllocationRole: "web"},
-		{Resource: registry.Resource{Name: "disk", Value: registry.Scalar(1024)}, Special: &wire.Special{
+		{Resource: registry.Resource{Name: "disk", Value: registry.Scalar(1024)}, AllocationRole: "web", Special: &wire.Special{
 			ProviderID: "p1", Disk: `{"source":{"type":"MOUNT"}}`, Revocable: `{}`, Shared: `{}`,
 		}},
 	},

@@ -25,7 +25,7 @@ func TestObjectsHaveNoMoreMembersThanBits(t *testing.T) {
 
 // A pool gives what was put into it last to who put it there, if it kept it.
 func TestLargeRoomIsNotKept(t *testing.T) {
-	call := &Subscribe{Agent: registry.Agent{Hostname: "h", Payload: make([]byte, 1<<20)}, Version: strings.Repeat("x", 1<<20)}
+	call := &Subscribe{Sequence: 1, Agent: registry.Agent{Hostname: "h", Payload: make([]byte, 1<<20)}, Version: strings.Repeat("x", 1<<20)}
 	record, err := AppendCall(nil, Msgpack, call)
 	if err != nil {
 		t.Fatal(err)

@@ -29,6 +29,17 @@ const (
 	TaskUnknown        TaskState = "TASK_UNKNOWN"
 )
 
+// Terminal reports whether a task in this state has ended, and uses nothing any
+// more. In a state that is not known it has not.
+func (s TaskState) Terminal() bool {
+	switch s {
+	case TaskFinished, TaskFailed, TaskKilled, TaskError, TaskLost, TaskDropped, TaskGone, TaskGoneByOperator:
+		return true
+	default:
+		return false
+	}
+}
+
 // Raw is a value that this package hands on without knowing what it means: JSON
 // in one line, without a space that could be left out; "" is none. Decoding
 // gives the same Raw in both encodings. A number in it is a whole number of 64
@@ -135,7 +146,7 @@ var task = object(
 	opt("agent_id", agentID, func(t *Task) *registry.AgentID { return &t.AgentID }),
 	must("state", state, func(t *Task) *TaskState { return &t.State }),
 	opt("user", plain, func(t *Task) *string { return &t.User }),
-	opt("resources", list(resource), func(t *Task) *[]Resource { return &t.Resources }),
+	opt("resources", allocated, func(t *Task) *[]Resource { return &t.Resources }),
 	opt("limits", entries(object(must("value", limit, same))), func(t *Task) *map[string]float64 { return &t.Limits }),
 	opt("statuses", list(status), func(t *Task) *[]TaskStatus { return &t.Statuses }),
 	opt("labels", labels, func(t *Task) *[]registry.Label { return &t.Labels }),
@@ -207,7 +218,7 @@ var executor = object(
 	opt("name", plain, func(e *ExecutorInfo) *string { return &e.Name }),
 	opt("type", plain, func(e *ExecutorInfo) *string { return &e.Type }),
 	opt("source", plain, func(e *ExecutorInfo) *string { return &e.Source }),
-	opt("resources", list(resource), func(e *ExecutorInfo) *[]Resource { return &e.Resources }),
+	opt("resources", allocated, func(e *ExecutorInfo) *[]Resource { return &e.Resources }),
 	opt("labels", labels, func(e *ExecutorInfo) *[]registry.Label { return &e.Labels }),
 	opt("data", data, func(e *ExecutorInfo) *[]byte { return &e.Data }),
 	opt("shutdown_grace_period", grace, func(e *ExecutorInfo) **time.Duration { return &e.ShutdownGracePeriod }),
