@@ -39,7 +39,7 @@ func (s *State) check() (errs []error) {
 		for t := range f.Tasks() {
 			list(f, t, "tasks")
 			running[t] = true
-			if terminal(t.State) {
+			if t.State.Terminal() {
 				bad("task %q runs and is %s", t.ID, t.State)
 			}
 		}

@@ -103,7 +103,7 @@ func (l *loop) reported(m *member, a *Agent, tasks []wire.Task) {
 		t := tasks[i] // one that is dropped does not keep the others
 		t.AgentID, t.Statuses = m.id, fold(t.Statuses)
 		w := l.framework(t.FrameworkID)
-		if terminal(t.State) {
+		if t.State.Terminal() {
 			l.take(m, a, t.FrameworkID, t.ID)
 			l.complete(w, &t)
 			continue

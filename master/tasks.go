@@ -14,16 +14,6 @@ type lostTask struct {
 	key       taskKey
 }
 
-// terminal says that a task in this state has ended.
-func terminal(s wire.TaskState) bool {
-	switch s {
-	case wire.TaskFinished, wire.TaskFailed, wire.TaskKilled, wire.TaskError, wire.TaskLost,
-		wire.TaskDropped, wire.TaskGone, wire.TaskGoneByOperator:
-		return true
-	}
-	return false
-}
-
 // complete writes down that a task has ended.
 func (l *loop) complete(w *working, t *wire.Task) {
 	if !w.completed.has(keyOf(t)) { // an agent says again what is not acknowledged

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/eaba02dc/registrar/master"
@@ -34,4 +35,32 @@ func RolesWithAmounts(s *master.State) []string {
 	all := rolesIn(s, View{}).byName
 	maps.DeleteFunc(all, func(_ string, r *role) bool { return r.allocated == nil && r.reserved == nil && r.taken == nil })
 	return slices.Sorted(maps.Keys(all))
+}
+
+// Noted are the roles that are noted when these come one after another, and whether
+// what found them again is kept.
+func Noted(roles ...string) ([]string, bool) {
+	k := &kind[*string]{note: func(all []*string) *note {
+		n := &note{}
+		for _, role := range all {
+			n.of(*role)
+		}
+		return n
+	}}
+	var all []*string
+	for _, role := range roles {
+		all = append(all, &role)
+	}
+	n := k.notedAnew(all)
+	return n.roles, n.index != nil
+}
+
+// LooksUpRoles reports whether so many roles are found again without looking through
+// them.
+func LooksUpRoles(many int) bool {
+	n := &note{}
+	for i := range many {
+		n.of(strconv.Itoa(i))
+	}
+	return n.index != nil
 }

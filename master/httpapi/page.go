@@ -3,6 +3,7 @@ package httpapi
 import (
 	"iter"
 	"net/url"
+	"slices"
 
 	"github.com/eaba02dc/registrar/master/leaves"
 )
@@ -82,6 +83,8 @@ type note struct {
 	roles  []string // that they belong to, each once; what belongs to nobody is not there
 	used   totals   // by tasks or executors
 	active int      // of agents
+
+	index map[string]bool // of roles, while they are noted, if they are many
 }
 
 // noteOf finds what was noted of a leaf, or notes it.
@@ -101,14 +104,40 @@ func (k *kind[V]) noted(l *leaves.Leaf[V]) *note {
 	now := l.Values()
 	before, r := l.Before(k.form)
 	if r == nil || len(before) != len(now) {
-		return k.note(now)
+		return k.notedAnew(now)
 	}
 	for i, v := range now {
 		if v != before[i] && !k.same(before[i], v) {
-			return k.note(now)
+			return k.notedAnew(now)
 		}
 	}
 	return r.Note.(*note)
+}
+
+func (k *kind[V]) notedAnew(values []V) *note {
+	n := k.note(values)
+	n.index = nil
+	return n
+}
+
+// fewRoles are those that are looked through one by one.
+const fewRoles = 16
+
+// of notes to whom something belongs.
+func (n *note) of(role string) {
+	if n.index[role] || n.index == nil && slices.Contains(n.roles, role) {
+		return
+	}
+	n.roles = append(n.roles, role)
+	switch {
+	case n.index != nil:
+		n.index[role] = true
+	case len(n.roles) > fewRoles:
+		n.index = make(map[string]bool, 2*fewRoles)
+		for _, role := range n.roles {
+			n.index[role] = true
+		}
+	}
 }
 
 // addLeaves adds the values of leaves to the array that is open in p. Those of a leaf

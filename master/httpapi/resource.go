@@ -61,7 +61,7 @@ func fullResources(b []byte, a *master.Agent, view View) []byte {
 func fullUse(a *master.Agent, view View) *piles {
 	var p piles
 	for t := range a.Tasks() {
-		if hasEnded(t) || !view.sees(t.Resources) {
+		if t.State.Terminal() || !view.sees(t.Resources) {
 			continue
 		}
 		p.addSeen(t.Resources, view)

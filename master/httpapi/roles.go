@@ -78,7 +78,7 @@ func rolesIn(s *master.State, view View) *roles {
 		}
 		seen := map[string]bool{}
 		for t := range f.Tasks() {
-			if !hasEnded(t) {
+			if !t.State.Terminal() {
 				all.allocate(f, t.AgentID, t.Resources, seen)
 			}
 		}

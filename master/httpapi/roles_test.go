@@ -49,3 +49,21 @@ func TestRolesThatHaveNothingTakeNoRoomForAmounts(t *testing.T) {
 		t.Errorf("%d have room for amounts, want 3: %.100s", len(got), strings.Join(got, " "))
 	}
 }
+
+func TestRolesAreNotedOnceHoweverManyThereAre(t *testing.T) {
+	for _, n := range []int{1, 16, 17, 500} {
+		var want, said []string
+		for i := range n {
+			role := fmt.Sprint("r", i)
+			want = append(want, role)
+			said = append(said, role, "r0", role)
+		}
+		got, kept := httpapi.Noted(append(said, want...)...)
+		if !slices.Equal(got, want) || kept {
+			t.Errorf("of %d roles %d are noted, and the index is kept: %v", n, len(got), kept)
+		}
+		if looksUp := httpapi.LooksUpRoles(n); looksUp != (n > 16) {
+			t.Errorf("%d roles are looked up in an index: %v", n, looksUp)
+		}
+	}
+}

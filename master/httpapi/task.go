@@ -15,17 +15,6 @@ import (
 	"github.com/eaba02dc/registrar/registry"
 )
 
-// hasEnded reports whether a task uses nothing any more.
-func hasEnded(t *wire.Task) bool {
-	switch t.State {
-	case wire.TaskFinished, wire.TaskFailed, wire.TaskKilled, wire.TaskError,
-		wire.TaskLost, wire.TaskDropped, wire.TaskGone, wire.TaskGoneByOperator:
-		return true
-	default:
-		return false
-	}
-}
-
 // stateName is a name that clients of Mesos know: they may refuse others, which
 // a newer agent may have.
 func stateName(s wire.TaskState) wire.TaskState {
@@ -57,7 +46,7 @@ func noteTasks(tasks []*wire.Task) *note {
 
 // usesTheSame reports whether a task adds to its framework what another did.
 func usesTheSame(old, now *wire.Task) bool {
-	return old.AgentID == now.AgentID && hasEnded(old) == hasEnded(now) && reflect.DeepEqual(old.Resources, now.Resources)
+	return old.AgentID == now.AgentID && old.State.Terminal() == now.State.Terminal() && reflect.DeepEqual(old.Resources, now.Resources)
 }
 
 func notePast(past []*master.Past) *note {
@@ -70,13 +59,6 @@ func notePast(past []*master.Past) *note {
 
 func isOfTheSame(old, now *master.Past) bool {
 	return roleOf(old.Task) == roleOf(now.Task)
-}
-
-// of notes to whom something belongs.
-func (n *note) of(role string) {
-	if !slices.Contains(n.roles, role) {
-		n.roles = append(n.roles, role)
-	}
 }
 
 func appendPast(b []byte, p *master.Past) []byte { return appendTask(b, p.Task) }

@@ -75,7 +75,7 @@ func (t *totals) share(it string, s share) {
 
 // task adds what a task uses, unless it has ended.
 func (t *totals) task(task *wire.Task) {
-	if hasEnded(task) {
+	if task.State.Terminal() {
 		return
 	}
 	if p, ok := task.Packed.(*packed); ok && p.plain {
