@@ -31,5 +31,5 @@ func (l *loop) disconnect(n link.Notice) {
 		l.tell(func() { s.end(nil) })
 		l.away.add(m, l.Master.now())
 	}
-	l.note(disconnected, "agent", m.id, "hostname", a.Info.Hostname, "reason", n.Reason)
+	l.note(disconnected, m.id, "hostname", a.Info.Hostname, "reason", n.Reason)
 }

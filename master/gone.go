@@ -101,7 +101,7 @@ func (l *loop) becomeGone(m *member, at time.Time) {
 	l.waiting.budget.forgive(m.id)
 	l.shutdown(m, (&GoneError{m.id}).Error())
 	l.leave(m)
-	l.note(markedGone, "agent", m.id)
+	l.note(markedGone, m.id)
 	l.settle(m)
 }
 
@@ -160,7 +160,7 @@ func (l *loop) remove(m *member, by By, left func(), answer func(error)) error {
 			l.endTasks(m, a, wire.TaskGone, "REASON_SLAVE_REMOVED", at)
 		}
 		l.leave(m)
-		l.note(removed, "agent", m.id, "principal", by.Principal, "reason", by.Reason)
+		l.note(removed, m.id, "principal", by.Principal, "reason", by.Reason)
 		answer(nil)
 		l.settle(m)
 	})

@@ -2,6 +2,7 @@ package master
 
 import (
 	"log/slog"
+	"unicode/utf8"
 
 	"github.com/eaba02dc/registrar/registry"
 )
@@ -22,7 +23,7 @@ var (
 )
 
 // maxNotes is how many of a kind are logged one by one in a turn. Of more, one
-// line says how many they are.
+// line says how many they are, and names the first.
 const maxNotes = 10
 
 // maxNoted is how much of a text of an outsider is logged, in bytes: no host has
@@ -36,12 +37,12 @@ type notes struct {
 }
 
 type noted struct {
-	first [][]any // the attributes of up to maxNotes
+	first [][]any // the attributes of up to maxNotes; the agent is before all others
 	count int
 }
 
 // note logs that something happened to an agent, once it can be seen.
-func (l *loop) note(k kind, attributes ...any) {
+func (l *loop) note(k kind, id registry.AgentID, attributes ...any) {
 	if l.notes.of == nil {
 		l.notes.of = map[kind]*noted{}
 		l.tell(l.logNotes)
@@ -53,7 +54,7 @@ func (l *loop) note(k kind, attributes ...any) {
 		l.notes.order = append(l.notes.order, k)
 	}
 	if n.count++; n.count <= maxNotes {
-		n.first = append(n.first, attributes)
+		n.first = append(n.first, append([]any{"agent", id}, attributes...))
 	}
 }
 
@@ -63,13 +64,21 @@ func (l *loop) logNotes() {
 	for _, k := range all.order {
 		n := all.of[k]
 		if n.count > maxNotes {
-			l.log.Log(l.ctx, k.level, k.many, "count", n.count)
+			l.log.Log(l.ctx, k.level, k.many, "count", n.count, "first", n.agents())
 			continue
 		}
 		for _, attributes := range n.first {
 			l.log.Log(l.ctx, k.level, k.one, bounded(attributes)...)
 		}
 	}
+}
+
+// agents are the IDs of the first.
+func (n *noted) agents() (ids []any) {
+	for _, attributes := range n.first {
+		ids = append(ids, attributes[1])
+	}
+	return bounded(ids)
 }
 
 // bounded cuts texts that are too long for a log.
@@ -89,5 +98,9 @@ func cut(text string) string {
 	if len(text) <= maxNoted {
 		return text
 	}
-	return text[:maxNoted] + "…"
+	n := maxNoted
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…"
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/eaba02dc/registrar/registry"
 )
 
 // lines are what a master has logged, without the times.
@@ -63,9 +65,14 @@ func TestManyAgentsThatBreakAtOnceAreOneLine(t *testing.T) {
 			a.Close()
 		}
 		resume()
-		log.want(t, fmt.Sprintf(`INFO "agents disconnected" count=%d`, len(agents)))
+		var ids []registry.AgentID
+		for _, a := range agents[:10] {
+			ids = append(ids, a.id)
+		}
+		first := fmt.Sprintf("first=%q", fmt.Sprint(ids))
+		log.want(t, `INFO "agents disconnected" count=11 `+first)
 		c.pass(10 * time.Minute)
-		log.want(t, fmt.Sprintf(`WARN "agents are unreachable" count=%d`, len(agents)))
+		log.want(t, `WARN "agents are unreachable" count=11 `+first)
 	})
 }
 
@@ -99,4 +106,16 @@ func TestNamesWithoutEndAreNotLoggedInFull(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestNamesAreCutBetweenCharacters(t *testing.T) {
+	for text, want := range map[string]string{
+		strings.Repeat("é", 126):       strings.Repeat("é", 126),
+		strings.Repeat("é", 127):       strings.Repeat("é", 126) + "…",
+		"x" + strings.Repeat("é", 127): "x" + strings.Repeat("é", 126) + "…",
+	} {
+		if got := cut(text); got != want {
+			t.Errorf("%d bytes are cut to %q, want %q", len(text), got, want)
+		}
+	}
 }

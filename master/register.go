@@ -160,7 +160,7 @@ func (l *loop) noteTaken(in *joining) {
 	if h == nil || h.Hostname == "" || h.Hostname == in.agent.Hostname {
 		return
 	}
-	l.note(superseded, "agent", in.member.id, "hostname", in.agent.Hostname, "port", in.agent.Port,
+	l.note(superseded, in.member.id, "hostname", in.agent.Hostname, "port", in.agent.Port,
 		"superseded_hostname", h.Hostname, "superseded_port", h.Port)
 }
 

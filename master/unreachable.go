@@ -160,6 +160,6 @@ func (l *loop) becomeUnreachable(m *member, at time.Time) {
 		l.loseTasks(m, a, at)
 	}
 	l.leave(m)
-	l.note(unreachable, "agent", m.id)
+	l.note(unreachable, m.id)
 	l.settle(m)
 }
