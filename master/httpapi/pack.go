@@ -17,19 +17,21 @@ import (
 // minPacked is the size from which an answer is worth packing.
 const minPacked = 1024
 
-// takesGzip reports whether a client asks for gzip (RFC 9110, 12.5.3).
+// takesGzip reports whether a client asks for gzip (RFC 9110, 12.5.3), of which x-gzip
+// is the older name (8.4.1.3). Of both the first counts.
 func takesGzip(r *http.Request) bool {
 	takes := false
 	for coding := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
 		name, weight, _ := strings.Cut(coding, ";")
 		name = strings.ToLower(strings.TrimSpace(name))
-		if name != "gzip" && name != "*" {
+		named := name == "gzip" || name == "x-gzip"
+		if !named && name != "*" {
 			continue
 		}
 		q, is := strings.CutPrefix(strings.ToLower(strings.TrimSpace(weight)), "q=")
 		v, err := strconv.ParseFloat(q, 64)
 		takes = !is || err == nil && v > 0
-		if name == "gzip" {
+		if named {
 			return takes
 		}
 	}

@@ -168,7 +168,7 @@ func TestLongAnswersAreCompressedForThoseWhoWantIt(t *testing.T) {
 	h := httpapi.New(still{fullCluster(t)}, options)
 	for accept, want := range map[string]bool{
 		"": false, "gzip": true, "deflate, gzip;q=0.5": true, "gzip;q=0": false, "br": false, "identity": false, "GZIP": true,
-		"gzip; q=0.0, *": false,
+		"gzip; q=0.0, *": false, "x-gzip": true, "br, X-GZIP;q=0.5": true, "x-gzip;q=0": false, "*, x-gzip;q=0": false,
 	} {
 		plain := send(h, http.MethodGet, "/state").Body.Bytes()
 		w := send(h, http.MethodGet, "/state", "Accept-Encoding", accept)
