@@ -1,6 +1,7 @@
 package master
 
 import (
+	"reflect"
 	"slices"
 	"time"
 
@@ -29,10 +30,11 @@ func (l *loop) touch(w *working) {
 }
 
 // learn takes in what an agent says of a framework.
-func (l *loop) learn(info *wire.FrameworkInfo) *working {
-	w := l.framework(info.ID)
-	w.info = *info
-	return w
+func (l *loop) learn(info *wire.FrameworkInfo) {
+	if w := l.working[info.ID]; w != nil && reflect.DeepEqual(&w.info, info) {
+		return
+	}
+	l.framework(info.ID).info = *info
 }
 
 func (l *loop) know(frameworks []wire.FrameworkInfo) {

@@ -2,6 +2,7 @@ package master
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -26,29 +27,38 @@ func (l *loop) receive(s *Stream, sequence uint64, call wire.Call) {
 	l.tell(func() { s.acknowledge(sequence) })
 }
 
-// update takes in what changed on an agent: O(what changed), whatever it has.
+// update takes in what changed on an agent: O(what changed), whatever it has. If
+// that is nothing, there is no new State either.
 func (l *loop) update(m *member, u *wire.Update) {
 	a, _ := l.agent(m.id)
-	if u.Resources != nil {
+	changed := u.Resources != nil && !sameResources(a.Resources, u.Resources)
+	if changed {
 		a.Resources = u.Resources
 	}
 	l.know(u.Frameworks)
 	for _, ref := range u.RemovedTasks {
 		m.hold(ref.FrameworkID).named = false
 		if t := l.take(m, a, ref.FrameworkID, ref.ID); t != nil {
+			changed = true
 			l.vanish(t)
 		}
 	}
 	for _, ref := range u.RemovedExecutors {
 		m.hold(ref.FrameworkID).named = false
-		l.takeExecutor(m, a, ref.FrameworkID, ref.ID)
+		changed = l.takeExecutor(m, a, ref.FrameworkID, ref.ID) || changed
 	}
-	l.reported(m, a, u.Tasks)
-	l.reportedExecutors(m, a, u.Executors)
+	changed = l.reported(m, a, u.Tasks) || changed
+	changed = l.reportedExecutors(m, a, u.Executors) || changed
 	m.name(u.Frameworks)
 	l.settleHolds(m)
-	l.put(m, a)
+	if changed {
+		l.put(m, a)
+	}
 	l.checkDrained(m)
+}
+
+func sameResources(a, b []registry.Resource) bool {
+	return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b)
 }
 
 // report takes in all that an agent has, in place of what was known of it: what
@@ -97,11 +107,17 @@ func (l *loop) clear(m *member, a *Agent) []*wire.Task {
 	return tasks
 }
 
-// reported takes in tasks that an agent tells of.
-func (l *loop) reported(m *member, a *Agent, tasks []wire.Task) {
+// reported takes in tasks that an agent tells of, and says whether there was news
+// of any.
+func (l *loop) reported(m *member, a *Agent, tasks []wire.Task) (news bool) {
 	for i := range tasks {
 		t := tasks[i] // one that is dropped does not keep the others
 		t.AgentID, t.Statuses = m.id, fold(t.Statuses)
+		if old, ok := a.tasks.Get(&t); ok && sameTask(old, &t) {
+			m.has(t.FrameworkID, 0)
+			continue
+		}
+		news = true
 		w := l.framework(t.FrameworkID)
 		if t.State.Terminal() {
 			l.take(m, a, t.FrameworkID, t.ID)
@@ -114,6 +130,17 @@ func (l *loop) reported(m *member, a *Agent, tasks []wire.Task) {
 		a.tasks.Set(l.edit, &t)
 		m.has(t.FrameworkID, a.tasks.Len()-n)
 	}
+	return news
+}
+
+// sameTask reports whether nothing that was said of a task is new.
+func sameTask(old, now *wire.Task) bool {
+	if old.State != now.State || len(old.Statuses) != len(now.Statuses) {
+		return false
+	}
+	a, b := *old, *now
+	a.Packed, b.Packed = nil, nil
+	return reflect.DeepEqual(&a, &b)
 }
 
 // remember writes down a task that ended before this master heard of it.
@@ -126,15 +153,21 @@ func (l *loop) remember(id registry.AgentID, t *wire.Task) {
 	}
 }
 
-// reportedExecutors takes in executors that an agent tells of.
-func (l *loop) reportedExecutors(m *member, a *Agent, executors []wire.ExecutorInfo) {
+// reportedExecutors is the same for executors.
+func (l *loop) reportedExecutors(m *member, a *Agent, executors []wire.ExecutorInfo) (news bool) {
 	for i := range executors {
 		e := executors[i]
+		if old, ok := a.executors.Get(&e); ok && reflect.DeepEqual(old, &e) {
+			m.has(e.FrameworkID, 0)
+			continue
+		}
+		news = true
 		l.framework(e.FrameworkID).executors.Set(l.edit, &Executor{AgentID: m.id, Info: &e})
 		n := a.executors.Len()
 		a.executors.Set(l.edit, &e)
 		m.has(e.FrameworkID, a.executors.Len()-n)
 	}
+	return news
 }
 
 // take takes a task off an agent, and off the list of those that run.
@@ -149,13 +182,14 @@ func (l *loop) take(m *member, a *Agent, framework, task string) *wire.Task {
 }
 
 // takeExecutor is the same for an executor.
-func (l *loop) takeExecutor(m *member, a *Agent, framework, executor string) {
+func (l *loop) takeExecutor(m *member, a *Agent, framework, executor string) bool {
 	e, ok := a.executors.Delete(l.edit, &wire.ExecutorInfo{FrameworkID: framework, ID: executor})
 	if !ok {
-		return
+		return false
 	}
 	m.has(framework, -1)
 	l.framework(framework).executors.Delete(l.edit, &Executor{AgentID: m.id, Info: e})
+	return true
 }
 
 // fold keeps one status of each run of equal states, the last, as Mesos does,
