@@ -8,8 +8,10 @@
 // O(log n) comparisons, and O(n/1000) pointers once for each Edit.
 //
 // Rendering a value costs more than copying what was rendered before. A [Leaf]
-// that changed finds what it had in common with the last one that was rendered in
-// its place, and renders the rest ([Leaf.Render]).
+// that changed finds what it had in common with the last one in its place of which
+// any rendering was remembered, and renders the rest ([Leaf.Render]). Who renders in
+// several forms, but not all of them each time, finds nothing in those that were not
+// rendered then.
 package leaves
 
 import (
@@ -202,24 +204,54 @@ func (m *Map[V]) split(e *Edit, at place) {
 	m.branches = slices.Insert(m.branches, at.branch+1, next)
 }
 
-// join takes a leaf out that became empty, or puts a small one to the one behind
-// it in its branch.
+// join takes a leaf out that became empty, or makes one of a small one and a
+// neighbour of its branch; with branches it does the same.
 func (m *Map[V]) join(e *Edit, at place) {
 	b := m.branch(e, at.branch)
 	l := b.leaves[at.leaf]
-	if next := at.leaf + 1; next < len(b.leaves) && len(l.values)+len(b.leaves[next].values) <= maxLeaf/2 {
-		l.values = append(l.values, b.leaves[next].values...)
-		b.leaves = slices.Delete(b.leaves, next, next+1)
+	small := func(left int) bool {
+		return left >= 0 && left+1 < len(b.leaves) && len(b.leaves[left].values)+len(b.leaves[left+1].values) <= maxLeaf/2
 	}
-	if len(l.values) > 0 {
+	switch {
+	case len(l.values) == 0:
+		b.leaves = slices.Delete(b.leaves, at.leaf, at.leaf+1)
+	case small(at.leaf):
+		l.values = append(l.values, b.leaves[at.leaf+1].values...)
+		l.first = l.values[0]
+		b.leaves = slices.Delete(b.leaves, at.leaf+1, at.leaf+2)
+	case small(at.leaf - 1):
+		at.leaf--
+		before := m.leaf(e, at)
+		before.values = append(before.values, l.values...)
+		b.leaves = slices.Delete(b.leaves, at.leaf+1, at.leaf+2)
+	default:
 		m.first(at)
 		return
 	}
-	if b.leaves = slices.Delete(b.leaves, at.leaf, at.leaf+1); len(b.leaves) > 0 {
-		b.first = b.leaves[0].first
-	} else {
-		m.branches = slices.Delete(m.branches, at.branch, at.branch+1)
+	m.joinBranch(e, at.branch)
+}
+
+// joinBranch is the same for a branch of which a leaf was taken out.
+func (m *Map[V]) joinBranch(e *Edit, i int) {
+	b := m.branch(e, i)
+	small := func(left int) bool {
+		return left >= 0 && left+1 < len(m.branches) && len(m.branches[left].leaves)+len(m.branches[left+1].leaves) <= maxBranch/2
 	}
+	switch {
+	case len(b.leaves) == 0:
+		m.branches = slices.Delete(m.branches, i, i+1)
+		return
+	case small(i):
+	case small(i - 1):
+		i--
+	default:
+		b.first = b.leaves[0].first
+		return
+	}
+	b = m.branch(e, i)
+	b.leaves = append(b.leaves, m.branches[i+1].leaves...)
+	b.first = b.leaves[0].first
+	m.branches = slices.Delete(m.branches, i+1, i+2)
 }
 
 // first notes what is first in a leaf, and in its branch, that were changed.

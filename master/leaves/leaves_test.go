@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -144,13 +145,111 @@ func TestOnlyWhatChangedIsRenderedAnew(t *testing.T) {
 
 func TestValuesInOrderFillTheirLeaves(t *testing.T) {
 	m := full(10_000)
-	n := 0
-	for range m.Leaves() {
-		n++
-	}
+	n := count(&m)
 	if want := (10_000 + 31) / 32; n != want {
 		t.Errorf("10,000 values are in %d leaves, want %d", n, want)
 	}
+}
+
+func count(m *leaves.Map[*item]) (n int) {
+	for range m.Leaves() {
+		n++
+	}
+	return n
+}
+
+func TestFewValuesAreInFewLeaves(t *testing.T) {
+	const n, every = 100_000, 32
+	order := map[string]func(i int) int{
+		"from the front": func(i int) int { return i },
+		"from behind":    func(i int) int { return n - 1 - i },
+		"in no order":    func(i int) int { return i * 7919 % n },
+	}
+	for name, want := range map[string]struct{ leaves, branches int }{
+		"from the front": {196, 7}, "from behind": {196, 7}, "in no order": {273, 13},
+	} {
+		m, e := full(n), new(leaves.Edit)
+		for i := range n {
+			if key := order[name](i); key%every != 0 {
+				m.Delete(e, &item{key: key})
+			}
+		}
+		got := want // of its type
+		got.leaves, got.branches = count(&m), leaves.Branches(&m)
+		if m.Len() != n/every || got != want {
+			t.Errorf("%s: %d values are left in %+v, want %d in %+v", name, m.Len(), got, n/every, want)
+		}
+	}
+}
+
+func TestALeafLetsGoOfTheOneBeforeOnceItIsRendered(t *testing.T) {
+	m := full(10)
+	m.Set(new(leaves.Edit), &item{5, 1})
+	leaf := func() *leaves.Leaf[*item] {
+		for l := range m.Leaves() {
+			return l
+		}
+		return nil
+	}
+	if before, r := leaf().Before(form); len(before) != 10 || r == nil {
+		t.Fatalf("before there were %d values, looking like %v", len(before), r)
+	}
+	rendered(&m, true)
+	if before, r := leaf().Before(form); before != nil || r != nil {
+		t.Errorf("it has still %d values from before, looking like %v", len(before), r)
+	}
+}
+
+// TestLeavesAreSharedByManyAtOnce is for the race detector: one changes a Map and hands
+// on snapshots, others render them, and one has them forget what they remember.
+func TestLeavesAreSharedByManyAtOnce(t *testing.T) {
+	type snapshot struct {
+		m    leaves.Map[*item]
+		want string
+	}
+	const rounds, readers = 100, 4
+	var all [readers + 1]chan snapshot
+	for i := range all {
+		all[i] = make(chan snapshot, rounds)
+	}
+	var group sync.WaitGroup
+	for _, snapshots := range all[1:] {
+		group.Go(func() {
+			for s := range snapshots {
+				if got := rendered(&s.m, true); got != s.want {
+					t.Errorf("looks like\n%s\nwant\n%s", got, s.want)
+				}
+			}
+		})
+	}
+	group.Go(func() {
+		for s := range all[0] {
+			for l := range s.m.Leaves() {
+				l.Forget()
+			}
+		}
+	})
+	m, model := leaves.New(compareItems), map[int]*item{}
+	for round := range rounds {
+		edit := new(leaves.Edit)
+		for i := range 20 {
+			v := &item{(round*20 + i) * 7919 % 300, round}
+			if i%3 == 0 {
+				m.Delete(edit, v)
+				delete(model, v.key)
+				continue
+			}
+			m.Set(edit, v)
+			model[v.key] = v
+		}
+		for _, snapshots := range all {
+			snapshots <- snapshot{m, plainly(model)}
+		}
+	}
+	for _, snapshots := range all {
+		close(snapshots)
+	}
+	group.Wait()
 }
 
 // TestWhatIsForgottenIsNotKept proves that a leaf lets go of the one that was in

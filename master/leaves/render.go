@@ -102,8 +102,8 @@ func (r *Rendering) Size() (n int) {
 	return n
 }
 
-// Before is what was here when it was rendered last in a form, and how it looked
-// then; nil if nothing is known of it.
+// Before is what was here when a rendering was last remembered, in whatever form, and
+// how it looked then in this one; nil if that is not known.
 func (l *Leaf[V]) Before(f Form) ([]V, *Rendering) {
 	if base := l.base.Load(); base != nil {
 		if r := base.made[f].Load(); r != nil {
