@@ -183,8 +183,8 @@ func appendTask(b []byte, t *wire.Task) []byte {
 	return append(b, p.text[p.behind:]...)
 }
 
-// allocatedTo is the role that resources were offered to: of one task or
-// executor, all to the same.
+// allocatedTo is the role that resources were offered to: of one task or executor all
+// to the same, or package wire had refused it.
 func allocatedTo(list []wire.Resource) string {
 	if len(list) == 0 {
 		return anyRole
