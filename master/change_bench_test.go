@@ -52,10 +52,14 @@ func BenchmarkTaskChange(b *testing.B) {
 		id registry.AgentID
 		u  *wire.Update
 	}
-	changes := make([]change, 20_000)
-	for i := range changes {
-		agent := rand.IntN(agents)
-		changes[i] = change{id(agent), &wire.Update{Tasks: []wire.Task{of(agent, rand.IntN(tasks))}}}
+	var changes [2][20_000]change // the same tasks, of which each has changed again
+	for i := range changes[0] {
+		agent, n := rand.IntN(agents), rand.IntN(tasks)
+		for turn := range changes {
+			t := of(agent, n)
+			t.Statuses = []wire.TaskStatus{{State: wire.TaskRunning, Timestamp: float64(turn*len(changes[0]) + i)}}
+			changes[turn][i] = change{id(agent), &wire.Update{Tasks: []wire.Task{t}}}
+		}
 	}
 	for _, group := range []int{4000, 1} {
 		b.Run(fmt.Sprint(group), func(b *testing.B) {
@@ -64,7 +68,7 @@ func BenchmarkTaskChange(b *testing.B) {
 			m.calls <- func(l *loop) {
 				defer close(done)
 				for i := 0; b.Loop(); i++ {
-					c := changes[i%len(changes)]
+					c := changes[i/len(changes[0])%2][i%len(changes[0])]
 					l.update(l.members[c.id], c.u)
 					if i%group == group-1 {
 						l.publish()

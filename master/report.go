@@ -135,8 +135,9 @@ func (l *loop) reported(m *member, a *Agent, tasks []wire.Task) (news bool) {
 
 // sameTask reports whether nothing that was said of a task is new.
 func sameTask(old, now *wire.Task) bool {
-	if old.State != now.State || len(old.Statuses) != len(now.Statuses) {
-		return false
+	n := len(now.Statuses)
+	if old.State != now.State || len(old.Statuses) != n || n > 0 && old.Statuses[n-1].Timestamp != now.Statuses[n-1].Timestamp {
+		return false // as it nearly always is
 	}
 	a, b := *old, *now
 	a.Packed, b.Packed = nil, nil
