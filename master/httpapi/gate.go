@@ -29,8 +29,10 @@ type GateOptions struct {
 //
 // Passwords are compared with hashes that are slow to compute, which is done once
 // for each that is right. Only some of the cores do it at a time, and few requests
-// wait for it, so that those who guess keep nobody out who has come in before; the
-// others are told to come again later, with 503.
+// wait for it; the others are told to come again later, with 503. Those who guess
+// keep nobody out who has come in before, and of the others only those at the same
+// address: one that has given a wrong password and no right one after it has, for a
+// minute, to be content with a quarter of those cores and places.
 type Gate struct {
 	closed    []Realm
 	passwords *passwords

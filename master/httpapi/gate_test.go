@@ -290,6 +290,77 @@ func TestAFloodOfGuessesIsToldToComeLaterAndKeepsNobodyOut(t *testing.T) {
 	})
 }
 
+// After a restart no password is known to be right.
+func TestThoseWhoHaveBeenWrongKeepNobodyOutWhoHasNot(t *testing.T) {
+	held(t, func(t *testing.T, h http.Handler, _ *httpapi.Gate, begun *atomic.Int64, let chan struct{}) {
+		codes := make(chan int, 1000)
+		guesses := 0
+		guess := func(from int) {
+			guesses++
+			go func(n int) {
+				codes <- knock(h, http.MethodGet, "/state", fmt.Sprintf("10.0.1.%d", from), basic("all", fmt.Sprint(n))).Code
+			}(guesses)
+			synctest.Wait()
+		}
+		heard := func(what string, want ...int) {
+			t.Helper()
+			synctest.Wait()
+			for _, code := range want {
+				select {
+				case got := <-codes:
+					if got != code {
+						t.Errorf("%s: %d, want %d", what, got, code)
+					}
+				default:
+					t.Errorf("%s: no answer, want %d", what, code)
+				}
+			}
+			if len(codes) > 0 {
+				t.Errorf("%s: %d answers more", what, len(codes))
+			}
+		}
+		for from := range 12 {
+			guess(from)
+			let <- struct{}{}
+			heard("the first guess", 401)
+		}
+		for range 8 {
+			guess(0)
+			guess(1)
+		}
+		heard("the places of those who guess")
+		atOnce := max(1, runtime.GOMAXPROCS(0)/8)
+		want(t, "comparisons at a time", begun.Load()-12, int64(atOnce))
+		for from := range 12 {
+			guess(from)
+			heard("guesses beyond them", 503)
+		}
+
+		go func() { codes <- knock(h, http.MethodGet, "/state", "10.0.2.1", basic("reader", "hush")).Code }()
+		synctest.Wait()
+		for range atOnce {
+			let <- struct{}{}
+			heard("a guess that was before a right password", 401)
+		}
+		let <- struct{}{}
+		heard("the right password", 200)
+
+		for range atOnce {
+			guess(2)
+		}
+		heard("the places that are free again")
+		guess(5)
+		heard("a guess beyond them", 503)
+		want(t, "a right password that is known", knock(h, http.MethodGet, "/state", "10.0.1.5", basic("all", "hush")).Code, 200)
+		guess(5)
+		heard("a guess of who has been right since")
+		time.Sleep(time.Minute)
+		guess(6)
+		heard("a guess after a minute")
+		close(let)
+	})
+}
+
 // All agents of a cluster may have one password, and all come at once.
 func TestThoseWhoGiveTheSamePasswordWaitForOneComparison(t *testing.T) {
 	held(t, func(t *testing.T, h http.Handler, _ *httpapi.Gate, begun *atomic.Int64, let chan struct{}) {
