@@ -216,13 +216,15 @@ func TestIdleClientsMakeRoomForAgents(t *testing.T) {
 	idle := func() {
 		for n := range 20 {
 			conn := s.dial()
-			switch n % 4 {
+			switch n % 5 {
 			case 1:
 				io.WriteString(conn, "GET /state HTTP/1.1\r\n")
 			case 2:
 				io.WriteString(conn, "POST /state HTTP/1.1\r\nHost: m\r\nContent-Length: 5\r\n\r\n")
 			case 3:
 				io.WriteString(conn, "GET /health HTTP/1.1\r\nHost: m\r\n\r\n")
+			case 4: // which would be an agent, if it went on
+				io.WriteString(conn, "POST /api/v1/agent HTTP/1.1\r\nHost: m\r\n"+asJSON+"Transfer-Encoding: chunked\r\n\r\n"+chunk("1"))
 			}
 			crowd = append(crowd, conn)
 		}
@@ -231,6 +233,7 @@ func TestIdleClientsMakeRoomForAgents(t *testing.T) {
 	agent := s.subscribes()
 	idle()
 	ended(t, crowd[0])
+	ended(t, crowd[4])
 	ended(t, crowd[21])
 	s.master.say(&wire.Heartbeat{})
 	want(t, "event to the agent", agent.hear(), `{"type":"HEARTBEAT"}`)
