@@ -73,10 +73,10 @@ func (g *Gate) guard(realm Realm, h http.Handler) http.Handler {
 		case err == nil && c.enters(realm):
 			h.ServeHTTP(w, r.WithContext(withCaller(r.Context(), caller{c.Principal, View{c.Roles}})))
 		case err == nil:
-			refuseEarly(w, r, http.StatusForbidden, fmt.Sprintf("%q is not let into the realm %s", c.Principal, realm.name()))
+			RefuseEarly(w, r, http.StatusForbidden, fmt.Sprintf("%q is not let into the realm %s", c.Principal, realm.name()))
 		case errors.Is(err, errBusy):
 			w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter.Seconds())))
-			refuseEarly(w, r, http.StatusServiceUnavailable, err.Error())
+			RefuseEarly(w, r, http.StatusServiceUnavailable, err.Error())
 		case errors.Is(err, context.Canceled):
 			// nobody is there to be told
 		default:
@@ -86,7 +86,7 @@ func (g *Gate) guard(realm Realm, h http.Handler) http.Handler {
 				})
 			}
 			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Basic realm="%s", charset="UTF-8"`, realm.name()))
-			refuseEarly(w, r, http.StatusUnauthorized, err.Error())
+			RefuseEarly(w, r, http.StatusUnauthorized, err.Error())
 		}
 	})
 }
@@ -103,13 +103,4 @@ func (g *Gate) authenticate(r *http.Request) (*Credential, error) {
 		host = r.RemoteAddr // of a connection that is not TCP's
 	}
 	return g.passwords.verify(r.Context(), host, principal, password)
-}
-
-// refuseEarly is fail for a request whose body may not have been read.
-func refuseEarly(w http.ResponseWriter, r *http.Request, status int, text string) {
-	if r.Body != nil && r.Body != http.NoBody {
-		w.Header().Set("Connection", "close") // or net/http would wait for the end of the body before it says anything
-		http.NewResponseController(w).SetReadDeadline(time.Now().Add(linger))
-	}
-	fail(w, status, text)
 }
