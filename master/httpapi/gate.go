@@ -57,7 +57,24 @@ func (g *Gate) Replace(list []Credential) error {
 	if err := checkCredentials(list); err != nil {
 		return fmt.Errorf("credentials: %w", err)
 	}
+	if err := g.checkRoles(list); err != nil {
+		return fmt.Errorf("credentials: %w", err)
+	}
 	g.passwords.replace(list)
+	return nil
+}
+
+// checkRoles refuses roles that would mean nothing: where nobody is asked who he is,
+// everybody sees everything.
+func (g *Gate) checkRoles(list []Credential) error {
+	if slices.Contains(g.closed, Readonly) {
+		return nil
+	}
+	for i, c := range list {
+		if c.Roles != nil {
+			return fmt.Errorf("number %d: roles: everybody sees everything while the realm readonly asks for no password: have it ask, or take the roles away", i+1)
+		}
+	}
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -36,7 +37,11 @@ func newGate(t *testing.T, o httpapi.GateOptions) *httpapi.Gate {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	g, err := httpapi.NewGate(people(), o)
+	list := people()
+	if o.Realms != nil && !slices.Contains(o.Realms, httpapi.Readonly) {
+		list = list[:3] // roles would mean nothing
+	}
+	g, err := httpapi.NewGate(list, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,6 +152,21 @@ func TestHandlersKnowWhoAsks(t *testing.T) {
 	}
 	if got := knock(open, http.MethodGet, "/state", "10.0.0.1", ""); got.Code != 401 {
 		t.Errorf("the realm that is not: %d", got.Code)
+	}
+}
+
+func TestRolesNeedARealmThatAsks(t *testing.T) {
+	const want = "credentials: number 4: roles: everybody sees everything while the realm readonly asks for no password: have it ask, or take the roles away"
+	open := httpapi.GateOptions{Realms: []httpapi.Realm{httpapi.Agents, httpapi.Readwrite}, Logger: slog.New(slog.DiscardHandler)}
+	if _, err := httpapi.NewGate(people(), open); err == nil || err.Error() != want {
+		t.Errorf("a gate: %v", err)
+	}
+	g, err := httpapi.NewGate(people()[:3], open)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Replace(people()); err == nil || err.Error() != want {
+		t.Errorf("a replacement: %v", err)
 	}
 }
 
