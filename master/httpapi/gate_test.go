@@ -141,6 +141,32 @@ func TestRefusalsSayWhy(t *testing.T) {
 	}
 }
 
+// A page of somebody else can read a script, and the browser gives the password.
+func TestScriptsAreForThoseOnlyWhoGiveNoPassword(t *testing.T) {
+	closed, open := guarded(newGate(t, httpapi.GateOptions{})), guarded(newGate(t, httpapi.GateOptions{Realms: []httpapi.Realm{httpapi.Agents, httpapi.Readwrite}}))
+	for path := range strings.FieldsSeq("/state /master/state.json/ /state-summary /slaves /frameworks /tasks /roles /flags /registrar(1)/registry") {
+		for _, c := range []struct {
+			h             http.Handler
+			query, who    string
+			status        int
+			content, body string
+		}{
+			{closed, "?jsonp=f", basic("reader", "hush"), 403, "text/plain; charset=utf-8", "jsonp is not for who gives a password: every page that he visits could read the answer"},
+			{closed, "?jsonp=f", "", 401, "text/plain; charset=utf-8", sayWho},
+			{closed, "", basic("reader", "hush"), 200, "application/json", ""},
+			{open, "?jsonp=f", "", 200, "text/javascript", ""},
+		} {
+			w := knock(c.h, http.MethodGet, path+c.query, "10.0.0.1", c.who)
+			if w.Code != c.status || w.Header().Get("Content-Type") != c.content || w.Header().Get("X-Content-Type-Options") != "nosniff" || c.body != "" && w.Body.String() != c.body {
+				t.Errorf("%s%s as %q: %d, %v %.200s; want %d, %s %s", path, c.query, c.who, w.Code, w.Header(), w.Body, c.status, c.content, c.body)
+			}
+		}
+	}
+	if w := knock(closed, http.MethodGet, "/version?jsonp=f", "10.0.0.1", ""); w.Code != 200 || w.Header().Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("/version: %d, %v", w.Code, w.Header())
+	}
+}
+
 func TestHandlersKnowWhoAsks(t *testing.T) {
 	h := guarded(newGate(t, httpapi.GateOptions{}))
 	if got := knock(h, http.MethodPost, "/api/v1/agent", "10.0.0.1", basic("agent", "other")).Body.String(); got != "agent sees []" {
