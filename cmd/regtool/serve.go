@@ -55,7 +55,7 @@ written, and says why: nothing that it could not make durable was acknowledged.`
 	}
 	f := newServeFlags(cmd)
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
-		if err := configure(cmd.Flags(), &f.config, os.Environ()); err != nil {
+		if err := configure(cmd.Flags(), &f.config, os.Environ(), func(flag string) bool { return flagOf(cmd.Root(), flag) }); err != nil {
 			return err
 		}
 		if err := f.door.settle(cmd.Flags(), f.ip); err != nil {
