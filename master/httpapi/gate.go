@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"time"
@@ -115,9 +115,19 @@ func (g *Gate) authenticate(r *http.Request) (*Credential, error) {
 	if !ok {
 		return nil, errNobody
 	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	return g.passwords.verify(r.Context(), origin(r.RemoteAddr), principal, password)
+}
+
+// origin is what counts as one address: of IPv6 a network of 64 bits, all of which
+// whoever has one of its addresses has.
+func origin(remote string) string {
+	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
-		host = r.RemoteAddr // of a connection that is not TCP's
+		return remote // of a connection that is not TCP's
 	}
-	return g.passwords.verify(r.Context(), host, principal, password)
+	host := at.Addr().Unmap().WithZone("")
+	if host.Is4() {
+		return host.String()
+	}
+	return netip.PrefixFrom(host, 64).Masked().String()
 }
