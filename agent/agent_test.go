@@ -232,9 +232,11 @@ func TestWhatCannotBeSaidIsRefusedAtOnce(t *testing.T) {
 		t.Errorf("error is %v, want %v", err, wire.ErrTooLong)
 	}
 	for what, o := range map[string]agent.Options{
-		"agent: Options.Masters: is missing":                               {},
-		`agent: Options.Masters[0]: "m:5050" is not like http://host:5050`: {Masters: []string{"m:5050"}},
-		"agent: Options.Info.Hostname: is missing":                         {Masters: []string{"http://m"}},
+		"agent: Options.Masters: is missing":                                             {},
+		`agent: Options.Masters[0]: "m:5050" is not like http://host:5050`:               {Masters: []string{"m:5050"}},
+		"agent: Options.Masters[1]: has a user in it: use Options.Username and Password": {Masters: []string{"http://m", "http://me:hush@m:5050"}},
+		"agent: Options.Masters[0]: has a user in it: use Options.Username and Password": {Masters: []string{"ftp://hush@m:5050"}},
+		"agent: Options.Info.Hostname: is missing":                                       {Masters: []string{"http://m"}},
 	} {
 		if _, err := agent.New(o); err == nil || err.Error() != what {
 			t.Errorf("error is %v, want %v", err, what)

@@ -21,7 +21,8 @@ import (
 // further until they return. They may call the methods of the agent.
 type Options struct {
 	// Masters are the URLs of the masters, as in "http://master-1:5050". They are
-	// tried in turn, and one that does not lead may name the one that does.
+	// tried in turn, and one that does not lead may name the one that does. Who the
+	// agent is does not stand in them: see Username.
 	Masters []string
 	// Info is what the agent says of itself. Its ID is what a new agent would
 	// like to be called; empty leaves that to the master. Its Incarnation is the
@@ -115,6 +116,9 @@ func (o *Options) endpoints() ([]*url.URL, error) {
 		u, err := url.Parse(text)
 		if err != nil {
 			return nil, fmt.Errorf("agent: Options.Masters[%d]: %w", i, err)
+		}
+		if u.User != nil {
+			return nil, fmt.Errorf("agent: Options.Masters[%d]: has a user in it: use Options.Username and Password", i) // not what it is: it has a password
 		}
 		if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			return nil, fmt.Errorf("agent: Options.Masters[%d]: %q is not like http://host:5050", i, text)

@@ -55,7 +55,7 @@ written, and says why: nothing that it could not make durable was acknowledged.`
 	}
 	f := newServeFlags(cmd)
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
-		if err := configure(cmd.Flags(), &f.config, os.Environ()); err != nil {
+		if err := configure(cmd.Flags(), &f.config, os.Environ(), func(flag string) bool { return flagOf(cmd.Root(), flag) }); err != nil {
 			return err
 		}
 		if err := f.door.settle(cmd.Flags(), f.ip); err != nil {
@@ -126,17 +126,29 @@ func (d *daemon) run(cmd *cobra.Command) error {
 
 // wait returns when serving is over: nil if it was told to stop, or why else.
 func (d *daemon) wait(ctx context.Context, reload <-chan os.Signal, served <-chan error) error {
+	over := make(chan struct{})
+	defer close(over)
+	go d.reloads(reload, over)
+	select {
+	case <-ctx.Done():
+		d.log.Info("stopping", "at most", duration.Format(time.Duration(d.flags.stopTimeout)))
+		return nil
+	case <-d.master.Done():
+		return d.failure()
+	case err := <-served:
+		return err
+	}
+}
+
+// reloads reads the files of the door again each time it is told to. Nobody waits
+// for it: a file may be on a disk that does not answer.
+func (d *daemon) reloads(told <-chan os.Signal, over <-chan struct{}) {
 	for {
 		select {
-		case <-reload:
+		case <-told:
 			d.door.reload()
-		case <-ctx.Done():
-			d.log.Info("stopping", "at most", duration.Format(time.Duration(d.flags.stopTimeout)))
-			return nil
-		case <-d.master.Done():
-			return d.failure()
-		case err := <-served:
-			return err
+		case <-over:
+			return
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -93,6 +94,16 @@ func TestClientsAreToldToComeAgainWhileTheMasterRecovers(t *testing.T) {
 		if got := answered(t, l, path); got != "503 after 1: The master is recovering its registry." {
 			t.Errorf("%s answers %s", path, got)
 		}
+	}
+	agent, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer agent.Close()
+	agent.SetDeadline(time.Now().Add(longest))
+	io.WriteString(agent, "POST /api/v1/agent HTTP/1.1\r\nHost: m\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n10\r\n") // and the body stays open
+	if answer, err := http.ReadResponse(bufio.NewReader(agent), nil); err != nil || answer.StatusCode != 503 || !answer.Close {
+		t.Errorf("an agent hears %v, %v", answer, err)
 	}
 	g.open(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "here") }))
 	if got := answered(t, l, "/health"); got != "200 after : here" {

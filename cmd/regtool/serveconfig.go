@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 )
@@ -25,16 +26,24 @@ func underscores(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 
 // configure sets the flags that were not given: from the environment, else from
 // the file at path, which is YAML that maps names of flags to values; "" is
-// none. The environment may say the path too; what is
-// empty there counts as not set.
-func configure(flags *pflag.FlagSet, path *string, environ []string) error {
+// none. The environment may say the path too; what is empty there counts as not
+// set. What has the prefix there and is a flag of no command is refused, as it is
+// in the file; known is whether a name is one of another command.
+func configure(flags *pflag.FlagSet, path *string, environ []string, known func(flag string) bool) error {
 	given := map[string]bool{}
 	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
+	var unknown []string
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		rest, ours := strings.CutPrefix(name, envPrefix)
+		if !ours || value == "" {
+			continue
+		}
 		f := flags.Lookup(strings.ToLower(rest))
-		if !ours || f == nil || given[f.Name] || value == "" { // f is nil for what is of another command
+		if f == nil && !known(strings.ReplaceAll(strings.ToLower(rest), "_", "-")) {
+			unknown = append(unknown, name)
+		}
+		if f == nil || given[f.Name] {
 			continue
 		}
 		if err := flags.Set(f.Name, value); err != nil {
@@ -42,10 +51,20 @@ func configure(flags *pflag.FlagSet, path *string, environ []string) error {
 		}
 		given[f.Name] = true
 	}
+	if len(unknown) > 0 {
+		slices.Sort(unknown)
+		return usagef("environment variables that are no setting: %s", strings.Join(unknown, ", "))
+	}
 	if *path == "" {
 		return nil
 	}
 	return configureFromFile(flags, *path, given)
+}
+
+// flagOf reports whether a command below root has a flag of this name.
+func flagOf(root *cobra.Command, name string) bool {
+	return root.Flags().Lookup(name) != nil || root.PersistentFlags().Lookup(name) != nil ||
+		slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return flagOf(c, name) })
 }
 
 func configureFromFile(flags *pflag.FlagSet, path string, given map[string]bool) error {

@@ -29,7 +29,10 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/eaba02dc/registrar/agent"
+	"github.com/eaba02dc/registrar/master"
 	"github.com/eaba02dc/registrar/master/httpapi"
+	"github.com/eaba02dc/registrar/registrar"
+	"github.com/eaba02dc/registrar/registrar/store"
 	"github.com/eaba02dc/registrar/registry"
 )
 
@@ -316,6 +319,44 @@ func TestProfilesAreThereForThoseOnlyWhoAskForThem(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.terminate(t)
+	}
+}
+
+// A certificate is no secret, so it may be a pipe to which nobody writes.
+func TestFilesThatCannotBeReadAgainKeepNobodyFromStoppingTheMaster(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "cert.pem")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	r, err := registrar.Open(t.Context(), store.NewMemory(), registrar.Options{Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	m, err := master.Start(t.Context(), r, master.Options{Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	d := &daemon{flags: new(serveFlags), log: quiet, master: m, door: &door{log: quiet, certificates: &certificates{cert: pipe}}}
+	ctx, cancel := context.WithCancel(t.Context())
+	told, ended := make(chan os.Signal), make(chan error, 1)
+	go func() { ended <- d.wait(ctx, told, nil) }()
+	told <- syscall.SIGHUP
+	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // once somebody reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	cancel()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(longest):
+		t.Error("the master does not stop")
 	}
 }
 

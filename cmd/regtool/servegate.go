@@ -1,9 +1,10 @@
 package main
 
 import (
-	"io"
 	"net/http"
 	"sync/atomic"
+
+	"github.com/eaba02dc/registrar/master/httpapi"
 )
 
 // gate answers 503 to everybody until it is opened. Its zero value is closed.
@@ -19,7 +20,5 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Retry-After", "1")
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(http.StatusServiceUnavailable)
-	io.WriteString(w, "The master is recovering its registry.")
+	httpapi.RefuseEarly(w, r, http.StatusServiceUnavailable, "The master is recovering its registry.")
 }

@@ -4,8 +4,20 @@ package secretfile
 
 import (
 	"io/fs"
+	"path/filepath"
+	"syscall"
 	"testing"
 )
+
+func TestAPipeIsRefusedAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := Read(path); text != nil || err == nil || err.Error() != path+" is not a file" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
 
 func TestAFileOfSomebodyElseMayBeOpenToAGroup(t *testing.T) {
 	for _, c := range []struct {

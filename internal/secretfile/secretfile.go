@@ -5,7 +5,6 @@ package secretfile
 import (
 	"fmt"
 	"io"
-	"os"
 )
 
 // MaxSize is the most bytes that a file may have.
@@ -16,9 +15,11 @@ const MaxSize = 1 << 20
 // as systemd and Kubernetes hand out to a service, may have been opened to a group
 // for it (0640), but not to everybody.
 //
+// It waits for nobody: what is a pipe or a device is refused.
+//
 // Its errors never say what is in the file.
 func Read(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := open(path)
 	if err != nil {
 		return nil, err
 	}

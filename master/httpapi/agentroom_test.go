@@ -64,6 +64,41 @@ func TestLargeRecordsWaitForRoom(t *testing.T) {
 	})
 }
 
+// Who keeps the server waiting for a record can be sent away for others, but not
+// who waits for the server.
+func TestWhoWaitsForRoomKeepsHisPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, l := newFake(), newPipes()
+		f.hold = make(chan struct{})
+		quiet := slog.New(slog.DiscardHandler)
+		server := httpapi.NewServer(httpapi.AgentStream(f, httpapi.AgentStreamOptions{MaxDecoding: 100_000, Logger: quiet}),
+			httpapi.ServerOptions{MaxConnections: 1, Patience: time.Second, Logger: quiet})
+		go server.Serve(l)
+		defer server.Close()
+		large := frame(largeSubscribe(90_000))
+		half := l.dial(t)
+		go io.WriteString(half, "POST /api/v1/agent HTTP/1.1\r\nHost: m\r\nTransfer-Encoding: chunked\r\n"+asJSON+"\r\n"+chunk(large[:80_000]))
+		time.Sleep(time.Second)
+		first := opening(t, l.dial(t), chunk(large))
+		if b, err := io.ReadAll(half); len(b) > 0 || err != nil {
+			t.Errorf("half a record: %q, %v; want the end", b, err)
+		}
+		want(t, "handed on", f.asked(), 1)
+		second := opening(t, l.dial(t), chunk(large))
+		want(t, "handed on while the first is", f.asked(), 1)
+		time.Sleep(time.Second)
+		if b, err := io.ReadAll(l.dial(t)); len(b) > 0 || err != nil {
+			t.Errorf("the next: %q, %v; want the end", b, err)
+		}
+		close(f.hold)
+		for _, d := range []<-chan *dialogue{first, second} {
+			d := <-d
+			want(t, "status", d.answer.StatusCode, http.StatusOK)
+			d.conn.Close()
+		}
+	})
+}
+
 func TestLargeRecordsWithoutRoomComeAgainLater(t *testing.T) {
 	served(t, httpapi.AgentStreamOptions{MaxDecoding: 100_000}, func(t *testing.T, f *fake, dial func() net.Conn) {
 		small := open(t, dial(), asJSON, chunk(frame(subscribe)))

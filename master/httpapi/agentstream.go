@@ -53,8 +53,9 @@ type AgentStreamOptions struct {
 	MaxSubscribe int
 	// MaxRecord is the most bytes of every other record; 0 means 4 MiB.
 	MaxRecord int
-	// MaxStreams is how many streams there may be at once; 0 means 200,000. Those
-	// beyond are told to come again later.
+	// MaxStreams is how many streams there may be at once; 0 means 200,000. One
+	// counts once its first record has come, and is a connection among others until
+	// then. Those beyond are told to come again later.
 	MaxStreams int
 	// MaxDecoding is the most bytes of records above 64 kB that are received and
 	// decoded at once, over all streams; 0 means 64 MiB. A record has its bytes
@@ -151,14 +152,10 @@ func (h *agentStreams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusNotAcceptable, "Accept: want application/json or application/msgpack")
 		return
 	}
-	if !h.enter() {
-		refuse(w, errors.New("the master has as many agents as it takes"))
-		return
-	}
-	defer h.leave()
-	guestOf(r.Context()).joins() // MaxStreams counts it now
 	h.open(w, r, control, up, down)
 }
+
+var errFull = errors.New("the master has as many agents as it takes")
 
 func (h *agentStreams) enter() bool {
 	h.mu.Lock()
@@ -182,7 +179,19 @@ func (h *agentStreams) open(w http.ResponseWriter, r *http.Request, control *htt
 	s.done, s.stop = context.WithCancel(context.Background())
 	defer s.stop()
 	records := wire.NewReader(r.Body, h.MaxSubscribe)
-	if !h.join(s, r, records, up) {
+	record, give, err := h.next(r.Context(), records, s.readUntil)
+	if err != nil {
+		refuseRecord(w, err)
+		return
+	}
+	if !h.enter() {
+		give()
+		refuse(w, errFull)
+		return
+	}
+	defer h.leave()
+	guestOf(r.Context()).joins() // MaxStreams counts it now
+	if !h.join(s, r, up, record, give) {
 		return
 	}
 	records.SetLimit(h.MaxRecord)
@@ -199,12 +208,7 @@ func (h *agentStreams) open(w http.ResponseWriter, r *http.Request, control *htt
 
 // join takes the SUBSCRIBE of a stream and makes the agent a member, or answers
 // why not.
-func (h *agentStreams) join(s *agentStream, r *http.Request, records *wire.Reader, up wire.Encoding) bool {
-	record, give, err := h.next(r.Context(), records, s.readUntil)
-	if err != nil {
-		refuseRecord(s.w, err)
-		return false
-	}
+func (h *agentStreams) join(s *agentStream, r *http.Request, up wire.Encoding, record []byte, give func()) bool {
 	defer give()
 	call, err := first(up, record)
 	if err != nil {
@@ -262,16 +266,22 @@ func (h *agentStreams) end(id registry.AgentID) {
 }
 
 // next reads a record, once there is room for it. Whoever has handed on what it
-// says calls give.
+// says calls give. The context of a request lets its connection go meanwhile, if
+// another needs the place, but not while it is the room that is waited for.
 func (h *agentStreams) next(ctx context.Context, records *wire.Reader, readUntil func(time.Time)) (record []byte, give func(), err error) {
+	g := guestOf(ctx)
+	g.waits()
+	defer g.works()
 	n, err := records.Size()
 	if err != nil {
 		return nil, nil, err
 	}
+	g.works()
 	give, err = h.room.take(ctx, n, h.SubscribeTimeout)
 	if err != nil {
 		return nil, nil, err
 	}
+	g.waits()
 	if n > smallRecord {
 		readUntil(time.Now().Add(h.SubscribeTimeout)) // others wait for the room
 	}

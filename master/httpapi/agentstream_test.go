@@ -470,6 +470,8 @@ func TestCallsThatOutliveTheirStreamAreRefused(t *testing.T) {
 
 func TestStreamsAreCounted(t *testing.T) {
 	served(t, httpapi.AgentStreamOptions{MaxStreams: 1}, func(t *testing.T, f *fake, dial func() net.Conn) {
+		go io.WriteString(dial(), "POST /api/v1/agent HTTP/1.1\r\nHost: m\r\nTransfer-Encoding: chunked\r\n"+asJSON+"\r\n"+chunk(frame(subscribe)[:20]))
+		synctest.Wait() // it is none yet
 		first := open(t, dial(), asJSON, chunk(frame(subscribe)))
 		want(t, "status", first.answer.StatusCode, 200)
 		second := open(t, dial(), asJSON, chunk(frame(subscribe)))

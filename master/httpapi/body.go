@@ -23,18 +23,24 @@ func (o *Options) bounded(h http.Handler) http.Handler {
 		var tooLong *http.MaxBytesError
 		switch {
 		case errors.As(err, &tooLong):
-			refuseEarly(w, r, http.StatusRequestEntityTooLarge, fmt.Sprintf("a body may have %d bytes here", o.MaxBody))
+			RefuseEarly(w, r, http.StatusRequestEntityTooLarge, fmt.Sprintf("a body may have %d bytes here", o.MaxBody))
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			refuseEarly(w, r, http.StatusRequestTimeout, "the body took too long to come")
+			RefuseEarly(w, r, http.StatusRequestTimeout, "the body took too long to come")
 		case err != nil:
-			refuseEarly(w, r, http.StatusBadRequest, "the body cannot be read: "+err.Error())
+			RefuseEarly(w, r, http.StatusBadRequest, "the body cannot be read: "+err.Error())
 		default:
 			r = r.WithContext(r.Context()) // a copy, for the body
-			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+			r.Body, r.ContentLength = bodyRead{bytes.NewReader(body)}, int64(len(body))
 			h.ServeHTTP(w, r)
 		}
 	})
 }
+
+// bodyRead is the body of a request of which nothing is left on the connection.
+type bodyRead struct{ io.Reader }
+
+// Close implements [io.Closer].
+func (bodyRead) Close() error { return nil }
 
 func (o *Options) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > int64(o.MaxBody) {

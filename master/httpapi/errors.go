@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // fail answers with a text for a person, in the form Mesos has for errors.
@@ -16,8 +17,19 @@ func fail(w http.ResponseWriter, status int, text string) {
 	io.WriteString(w, text)
 }
 
-func notFound(w http.ResponseWriter, _ *http.Request) {
-	fail(w, http.StatusNotFound, "404 Not Found.")
+// RefuseEarly answers with a text for a person to a request whose body may not have
+// been read, and ends the connection if there is one: net/http would wait for the
+// end of the body before it says anything.
+func RefuseEarly(w http.ResponseWriter, r *http.Request, status int, text string) {
+	if _, read := r.Body.(bodyRead); !read && r.Body != nil && r.Body != http.NoBody {
+		w.Header().Set("Connection", "close")
+		http.NewResponseController(w).SetReadDeadline(time.Now().Add(linger))
+	}
+	fail(w, status, text)
+}
+
+func notFound(w http.ResponseWriter, r *http.Request) {
+	RefuseEarly(w, r, http.StatusNotFound, "404 Not Found.")
 }
 
 // only lets requests with these methods through.
@@ -28,7 +40,7 @@ func only(h http.Handler, methods ...string) http.Handler {
 			return
 		}
 		w.Header().Set("Allow", strings.Join(methods, ", "))
-		fail(w, http.StatusMethodNotAllowed,
+		RefuseEarly(w, r, http.StatusMethodNotAllowed,
 			fmt.Sprintf("Expecting one of { '%s' }, but received '%s'.", strings.Join(methods, "', '"), r.Method))
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"time"
@@ -29,8 +29,10 @@ type GateOptions struct {
 //
 // Passwords are compared with hashes that are slow to compute, which is done once
 // for each that is right. Only some of the cores do it at a time, and few requests
-// wait for it, so that those who guess keep nobody out who has come in before; the
-// others are told to come again later, with 503.
+// wait for it; the others are told to come again later, with 503. Those who guess
+// keep nobody out who has come in before, and of the others only those at the same
+// address: one that has given a wrong password and no right one after it has, for a
+// minute, to be content with a quarter of those cores and places.
 type Gate struct {
 	closed    []Realm
 	passwords *passwords
@@ -55,7 +57,24 @@ func (g *Gate) Replace(list []Credential) error {
 	if err := checkCredentials(list); err != nil {
 		return fmt.Errorf("credentials: %w", err)
 	}
+	if err := g.checkRoles(list); err != nil {
+		return fmt.Errorf("credentials: %w", err)
+	}
 	g.passwords.replace(list)
+	return nil
+}
+
+// checkRoles refuses roles that would mean nothing: where nobody is asked who he is,
+// everybody sees everything.
+func (g *Gate) checkRoles(list []Credential) error {
+	if slices.Contains(g.closed, Readonly) {
+		return nil
+	}
+	for i, c := range list {
+		if c.Roles != nil {
+			return fmt.Errorf("number %d: roles: everybody sees everything while the realm readonly asks for no password: have it ask, or take the roles away", i+1)
+		}
+	}
 	return nil
 }
 
@@ -71,10 +90,10 @@ func (g *Gate) guard(realm Realm, h http.Handler) http.Handler {
 		case err == nil && c.enters(realm):
 			h.ServeHTTP(w, r.WithContext(withCaller(r.Context(), caller{c.Principal, View{c.Roles}})))
 		case err == nil:
-			refuseEarly(w, r, http.StatusForbidden, fmt.Sprintf("%q is not let into the realm %s", c.Principal, realm.name()))
+			RefuseEarly(w, r, http.StatusForbidden, fmt.Sprintf("%q is not let into the realm %s", c.Principal, realm.name()))
 		case errors.Is(err, errBusy):
 			w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter.Seconds())))
-			refuseEarly(w, r, http.StatusServiceUnavailable, err.Error())
+			RefuseEarly(w, r, http.StatusServiceUnavailable, err.Error())
 		case errors.Is(err, context.Canceled):
 			// nobody is there to be told
 		default:
@@ -84,7 +103,7 @@ func (g *Gate) guard(realm Realm, h http.Handler) http.Handler {
 				})
 			}
 			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Basic realm="%s", charset="UTF-8"`, realm.name()))
-			refuseEarly(w, r, http.StatusUnauthorized, err.Error())
+			RefuseEarly(w, r, http.StatusUnauthorized, err.Error())
 		}
 	})
 }
@@ -96,18 +115,19 @@ func (g *Gate) authenticate(r *http.Request) (*Credential, error) {
 	if !ok {
 		return nil, errNobody
 	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr // of a connection that is not TCP's
-	}
-	return g.passwords.verify(r.Context(), host, principal, password)
+	return g.passwords.verify(r.Context(), origin(r.RemoteAddr), principal, password)
 }
 
-// refuseEarly is fail for a request whose body may not have been read.
-func refuseEarly(w http.ResponseWriter, r *http.Request, status int, text string) {
-	if r.Body != nil && r.Body != http.NoBody {
-		w.Header().Set("Connection", "close") // or net/http would wait for the end of the body before it says anything
-		http.NewResponseController(w).SetReadDeadline(time.Now().Add(linger))
+// origin is what counts as one address: of IPv6 a network of 64 bits, all of which
+// whoever has one of its addresses has.
+func origin(remote string) string {
+	at, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return remote // of a connection that is not TCP's
 	}
-	fail(w, status, text)
+	host := at.Addr().Unmap().WithZone("")
+	if host.Is4() {
+		return host.String()
+	}
+	return netip.PrefixFrom(host, 64).Masked().String()
 }

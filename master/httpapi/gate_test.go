@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -36,7 +37,11 @@ func newGate(t *testing.T, o httpapi.GateOptions) *httpapi.Gate {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	g, err := httpapi.NewGate(people(), o)
+	list := people()
+	if o.Realms != nil && !slices.Contains(o.Realms, httpapi.Readonly) {
+		list = list[:3] // roles would mean nothing
+	}
+	g, err := httpapi.NewGate(list, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,6 +141,32 @@ func TestRefusalsSayWhy(t *testing.T) {
 	}
 }
 
+// A page of somebody else can read a script, and the browser gives the password.
+func TestScriptsAreForThoseOnlyWhoGiveNoPassword(t *testing.T) {
+	closed, open := guarded(newGate(t, httpapi.GateOptions{})), guarded(newGate(t, httpapi.GateOptions{Realms: []httpapi.Realm{httpapi.Agents, httpapi.Readwrite}}))
+	for path := range strings.FieldsSeq("/state /master/state.json/ /state-summary /slaves /frameworks /tasks /roles /flags /registrar(1)/registry") {
+		for _, c := range []struct {
+			h             http.Handler
+			query, who    string
+			status        int
+			content, body string
+		}{
+			{closed, "?jsonp=f", basic("reader", "hush"), 403, "text/plain; charset=utf-8", "jsonp is not for who gives a password: every page that he visits could read the answer"},
+			{closed, "?jsonp=f", "", 401, "text/plain; charset=utf-8", sayWho},
+			{closed, "", basic("reader", "hush"), 200, "application/json", ""},
+			{open, "?jsonp=f", "", 200, "text/javascript", ""},
+		} {
+			w := knock(c.h, http.MethodGet, path+c.query, "10.0.0.1", c.who)
+			if w.Code != c.status || w.Header().Get("Content-Type") != c.content || w.Header().Get("X-Content-Type-Options") != "nosniff" || c.body != "" && w.Body.String() != c.body {
+				t.Errorf("%s%s as %q: %d, %v %.200s; want %d, %s %s", path, c.query, c.who, w.Code, w.Header(), w.Body, c.status, c.content, c.body)
+			}
+		}
+	}
+	if w := knock(closed, http.MethodGet, "/version?jsonp=f", "10.0.0.1", ""); w.Code != 200 || w.Header().Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("/version: %d, %v", w.Code, w.Header())
+	}
+}
+
 func TestHandlersKnowWhoAsks(t *testing.T) {
 	h := guarded(newGate(t, httpapi.GateOptions{}))
 	if got := knock(h, http.MethodPost, "/api/v1/agent", "10.0.0.1", basic("agent", "other")).Body.String(); got != "agent sees []" {
@@ -147,6 +178,21 @@ func TestHandlersKnowWhoAsks(t *testing.T) {
 	}
 	if got := knock(open, http.MethodGet, "/state", "10.0.0.1", ""); got.Code != 401 {
 		t.Errorf("the realm that is not: %d", got.Code)
+	}
+}
+
+func TestRolesNeedARealmThatAsks(t *testing.T) {
+	const want = "credentials: number 4: roles: everybody sees everything while the realm readonly asks for no password: have it ask, or take the roles away"
+	open := httpapi.GateOptions{Realms: []httpapi.Realm{httpapi.Agents, httpapi.Readwrite}, Logger: slog.New(slog.DiscardHandler)}
+	if _, err := httpapi.NewGate(people(), open); err == nil || err.Error() != want {
+		t.Errorf("a gate: %v", err)
+	}
+	g, err := httpapi.NewGate(people()[:3], open)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Replace(people()); err == nil || err.Error() != want {
+		t.Errorf("a replacement: %v", err)
 	}
 }
 
@@ -287,6 +333,77 @@ func TestAFloodOfGuessesIsToldToComeLaterAndKeepsNobodyOut(t *testing.T) {
 		if w := knock(h, http.MethodGet, "/state", "10.0.2.1", basic("reader", "hush")); w.Code != 200 {
 			t.Errorf("somebody new, later: %d %s", w.Code, w.Body)
 		}
+	})
+}
+
+// After a restart no password is known to be right.
+func TestThoseWhoHaveBeenWrongKeepNobodyOutWhoHasNot(t *testing.T) {
+	held(t, func(t *testing.T, h http.Handler, _ *httpapi.Gate, begun *atomic.Int64, let chan struct{}) {
+		codes := make(chan int, 1000)
+		guesses := 0
+		guess := func(from int) {
+			guesses++
+			go func(n int) {
+				codes <- knock(h, http.MethodGet, "/state", fmt.Sprintf("10.0.1.%d", from), basic("all", fmt.Sprint(n))).Code
+			}(guesses)
+			synctest.Wait()
+		}
+		heard := func(what string, want ...int) {
+			t.Helper()
+			synctest.Wait()
+			for _, code := range want {
+				select {
+				case got := <-codes:
+					if got != code {
+						t.Errorf("%s: %d, want %d", what, got, code)
+					}
+				default:
+					t.Errorf("%s: no answer, want %d", what, code)
+				}
+			}
+			if len(codes) > 0 {
+				t.Errorf("%s: %d answers more", what, len(codes))
+			}
+		}
+		for from := range 12 {
+			guess(from)
+			let <- struct{}{}
+			heard("the first guess", 401)
+		}
+		for range 8 {
+			guess(0)
+			guess(1)
+		}
+		heard("the places of those who guess")
+		atOnce := max(1, runtime.GOMAXPROCS(0)/8)
+		want(t, "comparisons at a time", begun.Load()-12, int64(atOnce))
+		for from := range 12 {
+			guess(from)
+			heard("guesses beyond them", 503)
+		}
+
+		go func() { codes <- knock(h, http.MethodGet, "/state", "10.0.2.1", basic("reader", "hush")).Code }()
+		synctest.Wait()
+		for range atOnce {
+			let <- struct{}{}
+			heard("a guess that was before a right password", 401)
+		}
+		let <- struct{}{}
+		heard("the right password", 200)
+
+		for range atOnce {
+			guess(2)
+		}
+		heard("the places that are free again")
+		guess(5)
+		heard("a guess beyond them", 503)
+		want(t, "a right password that is known", knock(h, http.MethodGet, "/state", "10.0.1.5", basic("all", "hush")).Code, 200)
+		guess(5)
+		heard("a guess of who has been right since")
+		time.Sleep(time.Minute)
+		guess(6)
+		heard("a guess after a minute")
+		close(let)
 	})
 }
 

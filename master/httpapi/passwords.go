@@ -21,6 +21,9 @@ const (
 	// maxChecksOfOne how many of them may come from one address.
 	maxChecks      = 64
 	maxChecksOfOne = 8
+	// maxSuspectChecks is how many may come from suspects, who guess perhaps. The
+	// other places are for those who do not: they come in, however many guess.
+	maxSuspectChecks = maxChecks / 4
 )
 
 var (
@@ -33,11 +36,14 @@ type passwords struct {
 	key     [32]byte // of this process, for what is remembered of a password
 	compare func(hash, password []byte) error
 	cores   *semaphore.Weighted // of them, those that compare
+	guesses *semaphore.Weighted // of cores, those that suspects may have or wait for
 	set     atomic.Pointer[credentialSet]
 
-	mu       sync.Mutex
-	underway map[mac]*check
-	from     map[string]int // of underway, by address; no zeros
+	mu        sync.Mutex
+	underway  map[mac]*check
+	from      map[string]int // of underway, by address; no zeros
+	suspects  suspects
+	suspected int // of underway, those of suspects
 }
 
 // mac stands for a principal, a password and the hash it is compared with. Without
@@ -46,8 +52,9 @@ type mac [sha256.Size]byte
 
 // check is a password that is being compared, for all who have given the same.
 type check struct {
-	done  chan struct{}
-	right bool // once done
+	done    chan struct{}
+	suspect bool // it came from one
+	right   bool // once done
 }
 
 type credentialSet struct {
@@ -65,10 +72,12 @@ type known struct {
 }
 
 func newPasswords() *passwords {
+	cores := max(1, runtime.GOMAXPROCS(0)/2)
 	p := &passwords{
 		compare:  bcrypt.CompareHashAndPassword,
-		cores:    semaphore.NewWeighted(int64(max(1, runtime.GOMAXPROCS(0)/2))),
-		underway: map[mac]*check{}, from: map[string]int{},
+		cores:    semaphore.NewWeighted(int64(cores)),
+		guesses:  semaphore.NewWeighted(int64(max(1, cores/4))),
+		underway: map[mac]*check{}, from: map[string]int{}, suspects: newSuspects(),
 	}
 	rand.Read(p.key[:]) // which never fails
 	return p
@@ -104,6 +113,7 @@ func (p *passwords) verify(ctx context.Context, address, principal, password str
 	m := p.mac(hash, principal, password)
 	if exists {
 		if right := k.right.Load(); right != nil && hmac.Equal(right[:], m[:]) {
+			p.judge(address, true)
 			return &k.Credential, nil
 		}
 	}
@@ -112,8 +122,10 @@ func (p *passwords) verify(ctx context.Context, address, principal, password str
 	case err != nil:
 		return nil, err
 	case !right, !exists, len(password) > maxPassword:
+		p.judge(address, false)
 		return nil, errWrong
 	}
+	p.judge(address, true)
 	k.right.Store(&m)
 	return &k.Credential, nil
 }
@@ -139,9 +151,7 @@ func (p *passwords) check(ctx context.Context, m mac, address, hash, password st
 	}
 	if mine {
 		// Whoever else waits for it does not care that this client has gone.
-		p.cores.Acquire(context.WithoutCancel(ctx), 1)
-		c.right = p.compare([]byte(hash), []byte(password)[:min(len(password), maxPassword)]) == nil
-		p.cores.Release(1)
+		p.work(context.WithoutCancel(ctx), c, hash, password)
 		p.end(m, address)
 		close(c.done)
 	}
@@ -150,6 +160,29 @@ func (p *passwords) check(ctx context.Context, m mac, address, hash, password st
 		return c.right, nil
 	case <-ctx.Done():
 		return false, context.Canceled
+	}
+}
+
+// work compares once there is a core for it. Suspects wait for each other before
+// they wait for a core, so that few of them are before anybody else.
+func (p *passwords) work(ctx context.Context, c *check, hash, password string) {
+	if c.suspect {
+		p.guesses.Acquire(ctx, 1)
+		defer p.guesses.Release(1)
+	}
+	p.cores.Acquire(ctx, 1)
+	defer p.cores.Release(1)
+	c.right = p.compare([]byte(hash), []byte(password)[:min(len(password), maxPassword)]) == nil
+}
+
+// judge takes note of whether an address has given a right password.
+func (p *passwords) judge(address string, right bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if right {
+		p.suspects.remove(address)
+	} else {
+		p.suspects.add(address)
 	}
 }
 
@@ -162,7 +195,13 @@ func (p *passwords) begin(m mac, address string) (c *check, mine bool, err error
 	if len(p.underway) >= maxChecks || p.from[address] >= maxChecksOfOne {
 		return nil, false, errBusy
 	}
-	c = &check{done: make(chan struct{})}
+	c = &check{done: make(chan struct{}), suspect: p.suspects.has(address)}
+	if c.suspect {
+		if p.suspected >= maxSuspectChecks {
+			return nil, false, errBusy
+		}
+		p.suspected++
+	}
 	p.underway[m] = c
 	p.from[address]++
 	return c, true, nil
@@ -171,6 +210,9 @@ func (p *passwords) begin(m mac, address string) (c *check, mine bool, err error
 func (p *passwords) end(m mac, address string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.underway[m].suspect {
+		p.suspected--
+	}
 	delete(p.underway, m)
 	if p.from[address]--; p.from[address] == 0 {
 		delete(p.from, address)

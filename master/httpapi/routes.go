@@ -43,9 +43,9 @@ func (r route) entered(o *Options) http.Handler {
 	case Agents:
 		return o.Gate.guard(Agents, untimed(r.handler))
 	case Readonly:
-		return o.Gate.guard(Readonly, o.bounded(answering(r.handler)))
+		return o.Gate.guard(Readonly, unscripted(o.bounded(answering(unsniffed(r.handler)))))
 	default:
-		return o.bounded(r.handler)
+		return o.bounded(unsniffed(r.handler))
 	}
 }
 

@@ -151,26 +151,28 @@ func TestRequestsAreBounded(t *testing.T) {
 		body   string // "" is not looked at
 		stays  bool   // the connection, for another request
 	}{
-		"a head of 10 KB":            {"GET /state HTTP/1.1\r\nHost: m\r\nX: " + strings.Repeat("x", 10_000) + "\r\n\r\n", false, 431, "", false},
-		"a path of 10 KB":            {"GET /" + strings.Repeat("x", 10_000), false, 431, "", false},
-		"no HTTP":                    {"\x16\x03\x01\x00\x05hello\r\n\r\n", false, 400, "", false},
-		"no host":                    {"GET /state HTTP/1.1\r\n\r\n", false, 400, "", false},
-		"two lengths":                {post("Content-Length: 1\r\nContent-Length: 2\r\n", "ab"), false, 400, "", false},
-		"a body":                     {post("Content-Length: 100\r\n", strings.Repeat("x", 100)), false, 200, "", true},
-		"a body in chunks":           {post(chunked, chunk(strings.Repeat("x", 100))+"0\r\n\r\n"), false, 200, "", true},
-		"one byte more":              {post("Content-Length: 101\r\n", ""), false, 413, "a body may have 100 bytes here", false},
-		"a terabyte":                 {post("Content-Length: 1099511627776\r\n", ""), false, 413, "a body may have 100 bytes here", false},
-		"one byte more in chunks":    {post(chunked, chunk(strings.Repeat("x", 101))), false, 413, "a body may have 100 bytes here", false},
-		"a slow body":                {post("Content-Length: 100\r\n", "x"), false, 408, "the body took too long to come", false},
-		"slow chunks":                {post(chunked, "1\r\nx"), false, 408, "the body took too long to come", false},
-		"half a body":                {post("Content-Length: 100\r\n", "x"), true, 400, "the body cannot be read: unexpected EOF", false},
-		"half a chunk":               {post(chunked, "5\r\nx"), true, 400, "the body cannot be read: unexpected EOF", false},
-		"no chunk":                   {post(chunked, "xyz\r\n"), false, 400, "the body cannot be read: invalid byte in chunk length", false},
-		"a slow body to nowhere":     {strings.Replace(post("Content-Length: 100\r\n", "x"), "/state", "/nothing", 1), false, 408, "", false},
-		"another method":             {"POST /ready HTTP/1.1\r\nHost: m\r\nContent-Length: 1\r\n\r\nx", false, 405, "Expecting one of { 'GET', 'HEAD' }, but received 'POST'.", true},
-		"nobody with an open body":   {"POST /api/v1/agent HTTP/1.1\r\nHost: m\r\n" + asJSON + chunked + "\r\n" + chunk(frame(subscribe)), false, 401, sayWho, false},
-		"nobody with a long body":    {"POST /debug/pprof/symbol HTTP/1.1\r\nHost: m\r\nContent-Length: 1099511627776\r\n\r\n", false, 401, sayWho, false},
-		"an agent that only listens": {"GET /api/v1/agent HTTP/1.1\r\nHost: m\r\nAuthorization: " + basic("agent", "other") + "\r\n\r\n", false, 405, "Expecting one of { 'POST' }, but received 'GET'.", true},
+		"a head of 10 KB":               {"GET /state HTTP/1.1\r\nHost: m\r\nX: " + strings.Repeat("x", 10_000) + "\r\n\r\n", false, 431, "", false},
+		"a path of 10 KB":               {"GET /" + strings.Repeat("x", 10_000), false, 431, "", false},
+		"no HTTP":                       {"\x16\x03\x01\x00\x05hello\r\n\r\n", false, 400, "", false},
+		"no host":                       {"GET /state HTTP/1.1\r\n\r\n", false, 400, "", false},
+		"two lengths":                   {post("Content-Length: 1\r\nContent-Length: 2\r\n", "ab"), false, 400, "", false},
+		"a body":                        {post("Content-Length: 100\r\n", strings.Repeat("x", 100)), false, 200, "", true},
+		"a body in chunks":              {post(chunked, chunk(strings.Repeat("x", 100))+"0\r\n\r\n"), false, 200, "", true},
+		"one byte more":                 {post("Content-Length: 101\r\n", ""), false, 413, "a body may have 100 bytes here", false},
+		"a terabyte":                    {post("Content-Length: 1099511627776\r\n", ""), false, 413, "a body may have 100 bytes here", false},
+		"one byte more in chunks":       {post(chunked, chunk(strings.Repeat("x", 101))), false, 413, "a body may have 100 bytes here", false},
+		"a slow body":                   {post("Content-Length: 100\r\n", "x"), false, 408, "the body took too long to come", false},
+		"slow chunks":                   {post(chunked, "1\r\nx"), false, 408, "the body took too long to come", false},
+		"half a body":                   {post("Content-Length: 100\r\n", "x"), true, 400, "the body cannot be read: unexpected EOF", false},
+		"half a chunk":                  {post(chunked, "5\r\nx"), true, 400, "the body cannot be read: unexpected EOF", false},
+		"no chunk":                      {post(chunked, "xyz\r\n"), false, 400, "the body cannot be read: invalid byte in chunk length", false},
+		"a slow body to nowhere":        {strings.Replace(post("Content-Length: 100\r\n", "x"), "/state", "/nothing", 1), false, 408, "", false},
+		"another method":                {"POST /ready HTTP/1.1\r\nHost: m\r\nContent-Length: 1\r\n\r\nx", false, 405, "Expecting one of { 'GET', 'HEAD' }, but received 'POST'.", true},
+		"nobody with an open body":      {"POST /api/v1/agent HTTP/1.1\r\nHost: m\r\n" + asJSON + chunked + "\r\n" + chunk(frame(subscribe)), false, 401, sayWho, false},
+		"nobody with a long body":       {"POST /debug/pprof/symbol HTTP/1.1\r\nHost: m\r\nContent-Length: 1099511627776\r\n\r\n", false, 401, sayWho, false},
+		"an open body where nothing is": {"POST /x/../api/v1/agent HTTP/1.1\r\nHost: m\r\n" + chunked + "\r\n" + chunk("1"), false, 404, "404 Not Found.", false},
+		"an agent that puts":            {"PUT /api/v1/agent HTTP/1.1\r\nHost: m\r\nAuthorization: " + basic("agent", "other") + "\r\n" + chunked + "\r\n" + chunk("1"), false, 405, "Expecting one of { 'POST' }, but received 'PUT'.", false},
+		"an agent that only listens":    {"GET /api/v1/agent HTTP/1.1\r\nHost: m\r\nAuthorization: " + basic("agent", "other") + "\r\n\r\n", false, 405, "Expecting one of { 'POST' }, but received 'GET'.", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := s.dial()
@@ -216,13 +218,15 @@ func TestIdleClientsMakeRoomForAgents(t *testing.T) {
 	idle := func() {
 		for n := range 20 {
 			conn := s.dial()
-			switch n % 4 {
+			switch n % 5 {
 			case 1:
 				io.WriteString(conn, "GET /state HTTP/1.1\r\n")
 			case 2:
 				io.WriteString(conn, "POST /state HTTP/1.1\r\nHost: m\r\nContent-Length: 5\r\n\r\n")
 			case 3:
 				io.WriteString(conn, "GET /health HTTP/1.1\r\nHost: m\r\n\r\n")
+			case 4: // which would be an agent, if it went on
+				io.WriteString(conn, "POST /api/v1/agent HTTP/1.1\r\nHost: m\r\n"+asJSON+"Transfer-Encoding: chunked\r\n\r\n"+chunk("1"))
 			}
 			crowd = append(crowd, conn)
 		}
@@ -231,6 +235,7 @@ func TestIdleClientsMakeRoomForAgents(t *testing.T) {
 	agent := s.subscribes()
 	idle()
 	ended(t, crowd[0])
+	ended(t, crowd[4])
 	ended(t, crowd[21])
 	s.master.say(&wire.Heartbeat{})
 	want(t, "event to the agent", agent.hear(), `{"type":"HEARTBEAT"}`)

@@ -88,7 +88,7 @@ func viewOf(ctx context.Context) View {
 func whole(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if viewOf(r.Context()).Roles != nil {
-			refuseEarly(w, r, http.StatusForbidden, "who may see only some roles may not see this")
+			RefuseEarly(w, r, http.StatusForbidden, "who may see only some roles may not see this")
 			return
 		}
 		h.ServeHTTP(w, r)
