@@ -137,7 +137,7 @@ func (l *loop) freeze(d registry.Domain, s *scope) {
 	s.since = l.now
 	l.frozen = append(l.frozen, Freeze{Domain: d, Since: l.now, Marked: s.marked, Waiting: s.waiting})
 	l.changed = true
-	l.log.Error("too many agents are away: no more are marked unreachable until they come back, or somebody says so",
+	l.log.Error("too many agents are away: no more are marked unreachable until they come back; if they are gone for good, raise --removal-budget and start again, or call Master.Unfreeze",
 		"region", d.Region, "zone", d.Zone, "members", s.members, "marked", s.marked, "waiting", s.waiting)
 }
 

@@ -56,7 +56,9 @@ It exits with 0 when all is well, 1 when the work failed or found something
 wrong, and 2 when it was called wrongly.`,
 		Example: `  regtool demo
   regtool import --dir /var/lib/registry state.json
-  regtool inspect --dir /var/lib/registry`,
+  regtool inspect --dir /var/lib/registry
+  regtool serve --dir ./data
+  regtool simulate --agents 1000 --tasks 20`,
 		SilenceErrors: true, // run prints them, in one form
 		SilenceUsage:  true,
 		Args:          subcommandOnly,

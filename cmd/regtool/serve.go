@@ -32,13 +32,13 @@ func newServeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a master: agents register with it, clients of Mesos read its state",
-		Long: `Serve runs the master of a cluster on the registry in --dir, which is made if it
-is not there. Agents register with POST /api/v1/agent and are remembered across
-any crash; /state and its kind answer as a Mesos master does. It answers 503
-until it has recovered. It listens on the loopback address unless --ip says
-otherwise: whoever can reach it can read everything and register agents, unless
---credentials says who may. SIGHUP has it read credentials and certificates
-again.
+		Long: `Serve runs the master of a cluster on the registry in --dir. It makes one if
+there is none, but not the directory above it. Agents register with POST
+/api/v1/agent and are remembered across any crash; /state and its kind answer as
+a Mesos master does. It answers 503 until it has recovered. It listens on the
+loopback address unless --ip says otherwise: whoever can reach it can read
+everything and register agents, unless --credentials says who may. SIGHUP has it
+read credentials and certificates again.
 
 Every flag can also stand in the YAML file that --config names (port: 5051), or
 in the environment (REGTOOL_PORT=5051). A flag goes before the environment, that
@@ -83,6 +83,7 @@ type daemon struct {
 	door      *door
 	registrar *registrar.Registrar
 	master    *master.Master
+	made      bool // the registry: there was none
 }
 
 // run listens, recovers, and serves until ctx ends or the master does. It listens
@@ -189,7 +190,7 @@ func (d *daemon) recover(ctx context.Context, info registry.Master) error {
 	o := wal.Options{AcceptLoss: d.flags.acceptLoss, Logger: d.log}
 	l, err := wal.Open(d.flags.dir, o)
 	if errors.Is(err, wal.ErrNotExist) {
-		l, err = wal.Create(d.flags.dir, o)
+		l, err = d.make(o)
 	}
 	if err != nil {
 		return advise(d.flags.dir, err)
@@ -205,6 +206,19 @@ func (d *daemon) recover(ctx context.Context, info registry.Master) error {
 		return err
 	}
 	return nil
+}
+
+// make makes the registry, and says so: --dir may be misspelt.
+func (d *daemon) make(o wal.Options) (*wal.Log, error) {
+	if err := parentThere(d.flags.dir); err != nil {
+		return nil, err
+	}
+	l, err := wal.Create(d.flags.dir, o)
+	if err == nil {
+		d.made = true
+		d.log.Warn("made a new registry: no agents are known", "dir", d.flags.dir)
+	}
+	return l, err
 }
 
 // answers is what there is to ask a master that has recovered.
@@ -252,6 +266,10 @@ func (d *daemon) ready() error {
 
 // greet says on stdout that the master can be reached, and what it remembers.
 func (d *daemon) greet(cmd *cobra.Command, address net.Addr) {
+	if d.made {
+		fmt.Fprintf(cmd.OutOrStdout(), "serving %s://%s: made a new registry in %s: no agents are known\n", d.door.scheme(), address, d.flags.dir)
+		return
+	}
 	reg, found := d.registrar.Snapshot(), d.registrar.Recovery()
 	fmt.Fprintf(cmd.OutOrStdout(), "serving %s://%s: %s recovered from %s in %v\n",
 		d.door.scheme(), address, counted(reg.Len(registry.Admitted), "agent"), d.flags.dir, short(found.Took))

@@ -27,8 +27,14 @@ func newSimulateCommand() *cobra.Command {
 		Long: `Simulate connects agents to a master, each over a real connection of its own,
 and has each report tasks that run. It goes on until it is interrupted, or for
 --duration, and then tells what it saw: the agents stay registered, and the
-master finds out by and by that they are away. Interrupted before all have
-registered it says how many had, and exits with 1.
+master finds out by and by that they are away. While agents do not get in it
+says why, now and then. Interrupted before all have registered it says how many
+had, what was in the way of the others, and exits with 1.
+
+The file of --credential is YAML or JSON, as Mesos's agents have it:
+
+  principal: fleet
+  secret: the password
 
 --flap breaks connections at random, so many a second; --partition lets a share
 of the agents fall silent once all have registered: their connections stand, but
@@ -86,6 +92,7 @@ type simulation struct {
 	entrance        entrance
 
 	wires                            wires
+	troubles                         troubles // of those that have not registered
 	members, subscribed, broken, cut atomic.Int64
 	registered                       time.Duration // until all were members; 0 if that never was
 }
@@ -127,6 +134,12 @@ func (s *simulation) run(cmd *cobra.Command) error {
 			close(all)
 		}
 	}
+	s.troubles.say = func(text string) {
+		drawing.Lock()
+		defer drawing.Unlock()
+		bar.Done()
+		complain(cmd.ErrOrStderr(), cmd, fmt.Sprintf("%d of %s have registered, %s", s.members.Load(), counted(s.agents, "agent"), text))
+	}
 	crowd := make([]*agent.Agent, s.agents)
 	for i := range crowd {
 		var err error
@@ -163,9 +176,18 @@ func (s *simulation) run(cmd *cobra.Command) error {
 	err := g.Wait()
 	s.wires.hangUp()
 	if s.registered == 0 && err == nil {
-		err = fmt.Errorf("interrupted when %d of %s had registered", s.members.Load(), counted(s.agents, "agent"))
+		err = s.interrupted()
 	}
 	return err
+}
+
+// interrupted says how far it had come, and what was in the way.
+func (s *simulation) interrupted() error {
+	text := fmt.Sprintf("interrupted when %d of %s had registered", s.members.Load(), counted(s.agents, "agent"))
+	if worst := s.troubles.worst(); worst != "" {
+		text += ": " + worst
+	}
+	return errors.New(text)
 }
 
 func (s *simulation) until() string {
@@ -191,10 +213,16 @@ func (s *simulation) agent(i int, joined func()) (*agent.Agent, error) {
 			s.subscribed.Add(1)
 			if first {
 				first = false
+				s.troubles.over(i)
 				joined()
 			}
 		},
-		Error:  func(err error) { s.broken.Add(1) },
+		Error: func(err error) {
+			s.broken.Add(1)
+			if first {
+				s.troubles.meet(i, err, time.Now())
+			}
+		},
 		Logger: slog.New(slog.DiscardHandler), // they are cut off on purpose
 	})
 	if err != nil {

@@ -83,7 +83,7 @@ func TestFlappingAgentsComeBackAsThemselves(t *testing.T) {
 	m.terminate(t)
 }
 
-func TestSimulationInterruptedBeforeAllHaveRegisteredSaysHowManyHad(t *testing.T) {
+func TestSimulationInterruptedBeforeAllHaveRegisteredSaysHowManyHadAndWhyTheOthersHadNot(t *testing.T) {
 	t.Parallel()
 	m := serveProcess(t, "--dir", t.TempDir()+"/registry", "--port", "0", "--max-agents", "3")
 	m.ready(t)
@@ -95,16 +95,17 @@ func TestSimulationInterruptedBeforeAllHaveRegisteredSaysHowManyHad(t *testing.T
 	cmd.SetErr(io.Discard)
 	ended := make(chan error, 1)
 	go func() { ended <- s.run(cmd) }()
+	refused := "2 failed last with: subscribe at " + m.url + "/api/v1/agent: 503 Service Unavailable: the master has as many agents as it takes"
 	if err := eventually(func() error {
-		if n := s.members.Load(); n < 3 {
-			return fmt.Errorf("%d agents have registered, want 3", n)
+		if n, worst := s.members.Load(), s.troubles.worst(); n != 3 || worst != refused {
+			return fmt.Errorf("%d agents have registered and of the others %q, want 3 and %q", n, worst, refused)
 		}
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
 	cancel()
-	if err := <-ended; err == nil || err.Error() != "interrupted when 3 of 5 agents had registered" {
+	if err := <-ended; err == nil || err.Error() != "interrupted when 3 of 5 agents had registered: "+refused {
 		t.Errorf("the simulation ended with %v", err)
 	}
 	m.terminate(t)

@@ -14,6 +14,10 @@ import (
 )
 
 func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: keys DIR")
+		os.Exit(2)
+	}
 	if err := serve(context.Background(), os.Args[1]); err != nil {
 		log.Fatal(err)
 	}
