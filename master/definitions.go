@@ -25,6 +25,17 @@ type Definition struct {
 // that Mesos counts.
 func (d *Definition) Zero() bool { return d.value == nil }
 
+// FamilyHelp is what all metrics of a family have in common, the help of the first
+// of them.
+func (d *Definition) FamilyHelp() string {
+	for i := range definitions {
+		if definitions[i].Family == d.Family {
+			return definitions[i].Help
+		}
+	}
+	return d.Help
+}
+
 // Definitions are the metrics that every master has, in the order of their names.
 func Definitions() []Definition { return slices.Clone(definitions) }
 
