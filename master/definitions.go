@@ -25,15 +25,27 @@ type Definition struct {
 // that Mesos counts.
 func (d *Definition) Zero() bool { return d.value == nil }
 
-// FamilyHelp is what all metrics of a family have in common, the help of the first
-// of them.
+// FamilyHelp is what is said of all of the family.
 func (d *Definition) FamilyHelp() string {
-	for i := range definitions {
-		if definitions[i].Family == d.Family {
-			return definitions[i].Help
-		}
+	if d.Label == "" {
+		return d.Help
 	}
-	return d.Help
+	return familyHelp[d.Family]
+}
+
+// familyHelp is for the families that have several metrics.
+var familyHelp = map[string]string{
+	"mesos_master_event_queue":             "What waits for the master.",
+	"mesos_master_frameworks":              "Frameworks that have something in the cluster.",
+	"mesos_master_frameworks_active":       "Frameworks that have something in the cluster, by whether they may get offers.",
+	"mesos_system_load":                    "Load of the machine.",
+	"mesos_master_agent_removals_total":    "Agents that left, by why.",
+	"mesos_master_agent_unreachable_total": "Agents that were to be marked unreachable, and what became of them.",
+	"mesos_master_messages_total":          "Messages of agents.",
+	"mesos_master_agents_connected":        "Registered agents, by whether their stream stands.",
+	"mesos_master_agents_active":           "Registered agents, by whether they may be given tasks.",
+	"mesos_master_tasks":                   "Tasks that have not ended, by their state.",
+	"mesos_master_tasks_ended_total":       "Tasks that have ended, by their state.",
 }
 
 // Definitions are the metrics that every master has, in the order of their names.
@@ -190,23 +202,22 @@ func registrarMetrics() []Definition {
 
 // zeros are what Mesos counts of things that this master does not have.
 func zeros() (all []Definition) {
-	add := func(counter bool, family, label, prefix string, names ...string) {
+	add := func(counter bool, prefix string, names ...string) {
 		for _, name := range names {
-			all = append(all, Definition{Name: prefix + name, Counter: counter, Help: "Always 0: this master does not have what Mesos counts here.",
-				Family: family, Label: label, Value: strings.Trim(name, "_")})
+			all = append(all, Definition{Name: prefix + name, Counter: counter, Help: "Always 0: this master does not have what Mesos counts here."})
 		}
 	}
-	add(false, "mesos_master_event_queue", "kind", "master/event_queue_", "messages", "http_requests")
-	add(false, "", "", "master/frameworks_", "connected", "active")
-	add(false, "", "", "master/", "outstanding_offers", "operator_event_stream_subscribers")
-	add(true, "", "", "master/slave_removals/", "reason_registered")
-	add(true, "", "", "master/slave_shutdowns_", "scheduled", "completed", "canceled")
-	add(true, "", "", "master/messages_", strings.Fields(`register_framework reregister_framework unregister_framework
+	add(false, "master/event_queue_", "messages", "http_requests")
+	add(false, "master/frameworks_", "connected", "active")
+	add(false, "master/", "outstanding_offers", "operator_event_stream_subscribers")
+	add(true, "master/slave_removals/", "reason_registered")
+	add(true, "master/slave_shutdowns_", "scheduled", "completed", "canceled")
+	add(true, "master/messages_", strings.Fields(`register_framework reregister_framework unregister_framework
 		deactivate_framework kill_task status_update_acknowledgement operation_status_update_acknowledgement
 		resource_request launch_tasks decline_offers revive_offers suppress_offers reconcile_operations reconcile_tasks
 		framework_to_executor executor_to_framework status_update operation_status_update exited_executor authenticate`)...)
 	for _, validity := range []string{"valid_", "invalid_"} {
-		add(true, "", "", "master/"+validity, strings.Fields(`framework_to_executor_messages executor_to_framework_messages
+		add(true, "master/"+validity, strings.Fields(`framework_to_executor_messages executor_to_framework_messages
 			status_updates status_update_acknowledgements operation_status_updates operation_status_update_acknowledgements`)...)
 	}
 	types := strings.Fields("reserve unreserve create destroy grow_volume shrink_volume create_disk destroy_disk")
@@ -214,13 +225,13 @@ func zeros() (all []Definition) {
 		if of != "" {
 			of += "/"
 		}
-		add(true, "", "", "master/operations/"+of, "total", "finished", "failed", "error", "dropped", "gone_by_operator")
-		add(false, "", "", "master/operations/"+of, "pending", "recovering", "unreachable")
+		add(true, "master/operations/"+of, "total", "finished", "failed", "error", "dropped", "gone_by_operator")
+		add(false, "master/operations/"+of, "pending", "recovering", "unreachable")
 	}
-	add(false, "", "", "allocator/", "event_queue_dispatches", "mesos/event_queue_dispatches")
-	add(true, "", "", "allocator/mesos/", "allocation_runs")
+	add(false, "allocator/", "event_queue_dispatches", "mesos/event_queue_dispatches")
+	add(true, "allocator/mesos/", "allocation_runs")
 	for _, name := range []string{"cpus", "mem", "disk"} {
-		add(false, "", "", "allocator/mesos/resources/"+name+"/", "total", "offered_or_allocated")
+		add(false, "allocator/mesos/resources/"+name+"/", "total", "offered_or_allocated")
 	}
 	return all
 }

@@ -156,6 +156,9 @@ func TestMetricsHaveTheirPlaceInTheList(t *testing.T) {
 		if d.Counter && d.Family != "" && !strings.HasSuffix(d.Family, "_total") {
 			t.Errorf("%s is a counter, and its family is %s", d.Name, d.Family)
 		}
+		if d.FamilyHelp() == "" {
+			t.Errorf("nothing is said of the family %s", d.Family)
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ var layers = [][]string{
 	{"internal/bench", "internal/soak"},
 	{"agent", "master/httpapi"},
 	{"internal/mesosjson", "master"},
-	{"wal"},
+	{"registrar/collector", "wal"},
 	{"registrar"},
 	{"registrar/storetest"},
 	{"internal/storetest"},
