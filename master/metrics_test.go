@@ -88,9 +88,9 @@ func TestAFrameworkIsCountedAsLongAsItIsShown(t *testing.T) {
 			"master/frameworks/my%20app/f1/tasks/active/task_running":    1,
 			"master/frameworks/my%20app/f1/tasks/terminal/task_finished": 1,
 			"master/frameworks/my%20app/f1/roles/a/x/suppressed":         0,
-			"frameworks/p/messages_received":                            0,
-			"master/tasks_finished":                                     1,
-			"master/slaves_active":                                      1,
+			"frameworks/p/messages_received":                             0,
+			"master/tasks_finished":                                      1,
+			"master/slaves_active":                                       1,
 		} {
 			if v, there := got[name]; !there || v != want {
 				t.Errorf("%s is %v (%v), want %v", name, v, there, want)

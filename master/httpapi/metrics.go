@@ -92,11 +92,11 @@ func (m *metricsDoor) take(ctx context.Context, timeout *time.Duration) *metrics
 // send sends what body writes, packed if the client likes that. Size is how long
 // it is, less than 0 if that is not known.
 func (m *metricsDoor) send(w http.ResponseWriter, r *http.Request, kind string, size int, body func(io.Writer)) {
-	done, err := m.turns.take(r.Context())
+	turn, err := m.turns.take(r.Context())
 	if err != nil {
 		return // the client is gone
 	}
-	defer done()
+	defer turn.end()
 	header := w.Header()
 	header.Set("Content-Type", kind)
 	header.Set("Cache-Control", "no-store")
@@ -111,7 +111,7 @@ func (m *metricsDoor) send(w http.ResponseWriter, r *http.Request, kind string, 
 	if r.Method == http.MethodHead {
 		return
 	}
-	out := &patient{w, http.NewResponseController(w), m.sendTimeout}
+	out := &patient{w, http.NewResponseController(w), m.sendTimeout, turn}
 	if !gzip {
 		body(out)
 		return
@@ -127,9 +127,11 @@ type patient struct {
 	w       io.Writer
 	control *http.ResponseController
 	timeout time.Duration
+	turn    *turn
 }
 
-func (p *patient) Write(b []byte) (int, error) {
+func (p *patient) Write(b []byte) (n int, err error) {
 	p.control.SetWriteDeadline(time.Now().Add(p.timeout))
-	return p.w.Write(b)
+	p.turn.piece(func() { n, err = p.w.Write(b) })
+	return n, err
 }

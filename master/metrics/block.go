@@ -24,8 +24,8 @@ type Block struct {
 func newBlock(prefix, labels string, shape *Shape) *Block {
 	n := shape.Len()
 	b := &Block{prefix: prefix, labels: labels, shape: shape, values: make([]atomic.Int64, n), dirty: make([]atomic.Uint64, (n+63)/64)}
-	for _, name := range shape.names {
-		b.size += fieldSize(len(prefix) + len(name))
+	for i := range shape.members {
+		b.size += fieldSize(len(prefix) + len(shape.members[i].Name))
 	}
 	return b
 }
@@ -50,6 +50,9 @@ func (b *Block) mark(i int) {
 		word.Or(bit)
 	}
 }
+
+// Len is how many values there are.
+func (b *Block) Len() int { return len(b.values) }
 
 // Value is the value at an index of the shape.
 func (b *Block) Value(i int) int64 { return b.values[i].Load() }
@@ -91,11 +94,11 @@ func (b *Block) up(f Form, scratch *[]byte) *look {
 
 // first makes the look.
 func (b *Block) first(f Form, scratch *[]byte) *look {
-	style, order := &styles[f], b.shape.orders[f].index
+	style, order := &styles[f], b.shape.order(f).index
 	l := &look{start: make([]uint32, len(order)), len: make([]uint8, len(order)), stale: make([]uint64, len(b.dirty))}
 	to := (*scratch)[:0]
 	for at, i := range order {
-		to = style.lead(to, b, i)
+		to = style.lead(to, b, int(i))
 		n := len(to)
 		to = style.value(to, b.values[i].Load())
 		l.start[at], l.len[at] = uint32(n), uint8(len(to)-n)
@@ -112,7 +115,7 @@ func fitted(b []byte) []byte { return append(make([]byte, 0, len(b)+len(b)/64), 
 // patch writes the values that are stale over what they were. If they are longer
 // or shorter now, all moves.
 func (b *Block) patch(l *look, f Form, scratch *[]byte) {
-	style, place := &styles[f], b.shape.orders[f].place
+	style, place := &styles[f], b.shape.order(f).place
 	var room [32]byte
 	moved := false
 	for w := range l.stale {
@@ -140,7 +143,7 @@ func (b *Block) patch(l *look, f Form, scratch *[]byte) {
 
 // move writes the rest of the stale values, and what is between them elsewhere.
 func (b *Block) move(l *look, f Form, scratch *[]byte) {
-	style, order := &styles[f], b.shape.orders[f].index
+	style, order := &styles[f], b.shape.order(f).index
 	to, from := (*scratch)[:0], uint32(0)
 	for at, start := range l.start {
 		i := order[at]

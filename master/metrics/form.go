@@ -67,7 +67,7 @@ func (b *Block) name(to []byte, i int) []byte {
 	to = jsonout.String(to, b.prefix)
 	to = to[:len(to)-1]
 	n := len(to)
-	to = jsonout.String(to, b.shape.names[i])
+	to = jsonout.String(to, b.shape.members[i].Name)
 	return append(to[:n], to[n+1:]...)
 }
 
@@ -79,7 +79,7 @@ const (
 )
 
 func leadProtobuf(to []byte, b *Block, i int) []byte {
-	return leadMetric(to, b.prefix, b.shape.names[i])
+	return leadMetric(to, b.prefix, b.shape.members[i].Name)
 }
 
 // leadMetric is a Metric up to its value; more is the rest of its name.
@@ -101,7 +101,7 @@ func metricSize(n int) int {
 func fieldSize(n int) int { return protowire.SizeTag(metricField) + protowire.SizeBytes(metricSize(n)) }
 
 func leadPrometheus(to []byte, b *Block, i int) []byte {
-	m := &b.shape.of[i]
+	m := &b.shape.members[i]
 	f := &b.shape.families[m.Family]
 	to = append(append(append(to, f.Name...), '{'), b.labels...)
 	if f.Label != "" {

@@ -155,8 +155,8 @@ func TestSnapshotsAreWhatASortedMapHolds(t *testing.T) {
 					return
 				}
 				blocks[prefix] = b
-				for _, n := range shape.names {
-					model[prefix+n] = 0
+				for _, m := range shape.members {
+					model[prefix+m.Name] = 0
 				}
 			},
 			"remove block": func(t *rapid.T) {
@@ -178,7 +178,7 @@ func TestSnapshotsAreWhatASortedMapHolds(t *testing.T) {
 						v := rapid.SampledFrom([]int64{0, 1, 9, 10, 12345, -1, 1 << 60}).Draw(t, "value")
 						b.Set(i, v)
 						b.Add(i, 1)
-						model[prefix+b.shape.names[i]] = float64(v + 1)
+						model[prefix+b.shape.members[i].Name] = float64(v + 1)
 					}
 				}
 			},

@@ -3,6 +3,7 @@ package metrics
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 
@@ -26,6 +27,8 @@ type Table struct {
 	tree *btree.BTreeG[*entry]
 	list []*entry // all of the tree in order; nil if that changed
 	near btree.PathHint
+
+	blocks int // without any, every name has its place
 }
 
 // entry is one name, or the names of a block. One thing of it is set.
@@ -127,13 +130,18 @@ func (t *Table) Remove(name string) error {
 }
 
 func (t *Table) remove(name string) error {
-	e, ok := t.get(name)
+	if t.tree == nil {
+		return fmt.Errorf("remove %q: %w", name, ErrNotKnown)
+	}
+	e, ok := t.tree.DeleteHint(&entry{key: name}, &t.near)
 	if !ok {
 		return fmt.Errorf("remove %q: %w", name, ErrNotKnown)
 	}
 	t.list = nil
+	if e.block != nil {
+		t.blocks--
+	}
 	if e.source == nil {
-		t.tree.DeleteHint(e, &t.near)
 		return nil
 	}
 	for _, one := range e.source.names {
@@ -152,10 +160,18 @@ func (t *Table) insert(e *entry) error {
 	if t.tree == nil {
 		t.tree = btree.NewBTreeGOptions(func(a, b *entry) bool { return a.key < b.key }, btree.Options{NoLocks: true})
 	}
-	if err := t.fits(e); err != nil {
-		return fmt.Errorf("add %q: %w", e.key, err)
+	if t.blocks > 0 || e.block != nil {
+		if err := t.fits(e); err != nil {
+			return fmt.Errorf("add %q: %w", e.key, err)
+		}
 	}
-	t.tree.SetHint(e, &t.near)
+	if old, taken := t.tree.SetHint(e, &t.near); taken {
+		t.tree.SetHint(old, &t.near)
+		return fmt.Errorf("add %q: %w", e.key, ErrExists)
+	}
+	if e.block != nil {
+		t.blocks++
+	}
 	t.list = nil
 	return nil
 }
@@ -200,6 +216,17 @@ func (t *Table) all() []*entry {
 		t.list = t.tree.Items()
 	}
 	return t.list
+}
+
+// Blocks yields the blocks in the order of their prefixes.
+func (t *Table) Blocks() iter.Seq[*Block] {
+	return func(yield func(*Block) bool) {
+		for _, e := range t.all() {
+			if e.block != nil && !yield(e.block) {
+				return
+			}
+		}
+	}
 }
 
 // Len is how many names there are, those counted that have no value now.

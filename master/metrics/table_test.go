@@ -177,7 +177,7 @@ func TestAReaderSeesWhatWasCountedBeforeHeAsked(t *testing.T) {
 			for range 300 {
 				b.Add(1, 1)
 				want := float64(b.Value(1))
-				if got := parsedV0(t, written(t, &table, V0))["block/a/"+b.shape.names[1]]; got < want {
+				if got := parsedV0(t, written(t, &table, V0))["block/a/"+b.shape.members[1].Name]; got < want {
 					t.Errorf("got %v, want at least %v", got, want)
 				}
 			}
