@@ -20,9 +20,9 @@ own, and reads every byte.
 Times are medians of the rounds, each on a new master. "Static" is the same
 bytes out of memory, written by net/http to the same client right before and
 after; "x quiet", "x changed", "x all" are how many times as long ours take.
-"x kept" is what is kept to answer again, beside the answer. Below it stands what
-a table of metrics costs who counts. The last column is what Mesos took, as
-published.`,
+"x kept" is what is kept to answer again, beside the answer. Below it stands
+what a table of metrics costs who counts. The last column is what Mesos took,
+as published.`,
 		Example: `  regtool bench metrics
   regtool bench metrics --frameworks 1005 --rounds 7 --json`,
 		Args: noArguments,
