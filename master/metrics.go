@@ -49,7 +49,7 @@ type seen struct {
 	registrar registrar.Stats
 	system    system
 	agentSums
-	frameworks, subscribed int
+	frameworks int
 }
 
 func (c *collector) read(values []float64) {

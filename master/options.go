@@ -66,7 +66,8 @@ type Options struct {
 	MaxUnreachableTasksPerFramework int
 
 	// Metrics is the table to which the master adds what it counts; nil means one
-	// of its own, see [Master.Metrics].
+	// of its own, see [Master.Metrics]. A table is for one master: what it added
+	// stays when it ends.
 	Metrics *metrics.Table
 	// HideFrameworkMetrics leaves out what is counted of each framework, of which
 	// there are some 60 numbers.

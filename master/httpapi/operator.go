@@ -66,8 +66,12 @@ func (a *api) operator(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "Expecting 'Content-Type' to be present")
 		return
 	}
-	var c *call
 	body, err := io.ReadAll(r.Body) // it is there, and bounded
+	if err != nil {
+		fail(w, http.StatusBadRequest, "Failed to read the body: "+err.Error())
+		return
+	}
+	var c *call
 	switch kind {
 	case asJSON:
 		c, err = callFromJSON(body)

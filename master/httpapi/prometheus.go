@@ -72,13 +72,13 @@ func (c *tableCollector) Collect(ch chan<- prometheus.Metric) {
 		}
 		if rest, is := strings.CutPrefix(name, "frameworks/"); is {
 			at := strings.LastIndexByte(rest, '/')
-			ch <- prometheus.MustNewConstMetric(principalDesc, prometheus.CounterValue, v, rest[:at], strings.TrimPrefix(rest[at+1:], "messages_"))
+			ch <- prometheus.MustNewConstMetric(principalDesc, prometheus.CounterValue, v, strings.ToValidUTF8(rest[:at], "�"), strings.TrimPrefix(rest[at+1:], "messages_"))
 			continue
 		}
 		if rest, is := strings.CutPrefix(name, "master/task_"); is {
 			if part := strings.Split(rest, "/"); len(part) == 3 {
 				ch <- prometheus.MustNewConstMetric(reasonDesc, prometheus.CounterValue, v,
-					"task_"+part[0], strings.TrimPrefix(part[1], "source_"), strings.TrimPrefix(part[2], "reason_"))
+					"task_"+part[0], part[1], part[2])
 			}
 			continue
 		}

@@ -242,6 +242,6 @@ func (o *output) head(f *Family, open bool) {
 }
 
 // EscapeLabel is a value as it stands between the quotes of a label of Prometheus.
-func EscapeLabel(v string) string { return labelEscapes.Replace(v) }
+func EscapeLabel(v string) string { return labelEscapes.Replace(strings.ToValidUTF8(v, "�")) }
 
 var labelEscapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
