@@ -339,6 +339,9 @@ func (c *cluster) check() {
 	for _, err := range c.State().check() {
 		c.Errorf("broken invariant: %v", err)
 	}
+	if !c.o.HideFrameworkMetrics {
+		c.checkMetrics()
+	}
 }
 
 // within is a context that ends before anything that is held does.

@@ -105,6 +105,9 @@ type working struct {
 
 	changed bool       // since public was made
 	public  *Framework // as it was published last
+
+	counts tally
+	shown  shownMetrics // as they were published last
 }
 
 func newWorking(id string, now time.Time) *working {

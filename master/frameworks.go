@@ -144,6 +144,7 @@ func (l *loop) maybeEnd(w *working) {
 		l.touch(old)
 		l.frameworks.Delete(l.edit, &Framework{Info: old.info})
 		delete(l.working, old.info.ID)
+		l.hideMetrics(old)
 		l.ended = l.ended[1:]
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/eaba02dc/registrar/master/leaves"
 	"github.com/eaba02dc/registrar/master/link"
+	"github.com/eaba02dc/registrar/master/metrics"
 	"github.com/eaba02dc/registrar/registry"
 )
 
@@ -52,6 +53,8 @@ type loop struct {
 	touched     []*working          // that changed since the last State
 	unreachable map[registry.AgentID]map[lostTask]bool
 
+	reasons  map[reason]*metrics.Counter
+	shapes   shapes    // of the metrics of frameworks
 	removing []*change // of admitted agents, in the order in which they were submitted
 	waiting  waiting   // to be marked unreachable
 	away     deadlines // agents that are to come back
@@ -239,11 +242,13 @@ func (l *loop) publishFrameworks() {
 	for _, w := range l.touched {
 		switch public := w.publish(); {
 		case l.working[w.info.ID] != w: // it was forgotten
+			continue
 		case w.unregistered.IsZero():
 			l.frameworks.Set(l.edit, public)
 		default:
 			l.frameworks.Delete(l.edit, public)
 		}
+		l.showMetrics(w)
 	}
 	clear(l.touched)
 	l.touched = l.touched[:0]

@@ -69,6 +69,10 @@ func start(ctx context.Context, r *registrar.Registrar, o Options) (*Master, *lo
 		return nil, nil, err
 	}
 	l.publish()
+	if err := m.addMetrics(); err != nil {
+		stop()
+		return nil, nil, err
+	}
 	m.log.Info("master has taken over", "master", o.MasterInfo.ID, "recovered", l.recovered.Len())
 	go m.await(run)
 	go l.pulse.run(run, m)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/eaba02dc/registrar/agent/wire"
+	"github.com/eaba02dc/registrar/master/metrics"
 	"github.com/eaba02dc/registrar/registry"
 )
 
@@ -63,6 +64,17 @@ type Options struct {
 	MaxCompletedFrameworks          int
 	MaxCompletedTasksPerFramework   int
 	MaxUnreachableTasksPerFramework int
+
+	// Metrics is the table to which the master adds what it counts; nil means one
+	// of its own, see [Master.Metrics]. A table is for one master: what it added
+	// stays when it ends.
+	Metrics *metrics.Table
+	// HideFrameworkMetrics leaves out what is counted of each framework, of which
+	// there are some 60 numbers.
+	HideFrameworkMetrics bool
+	// StoreTimes is what the registrar's option Stored observes; nil leaves
+	// registrar/state_store_ms out.
+	StoreTimes *metrics.Timer
 
 	// Logger receives what an operator should know; nil means [slog.Default].
 	Logger *slog.Logger
@@ -146,6 +158,7 @@ func (o Options) WithDefaults() Options {
 	o.MaxCompletedFrameworks = cmp.Or(o.MaxCompletedFrameworks, 50)
 	o.MaxCompletedTasksPerFramework = cmp.Or(o.MaxCompletedTasksPerFramework, 1000)
 	o.MaxUnreachableTasksPerFramework = cmp.Or(o.MaxUnreachableTasksPerFramework, 1000)
+	o.Metrics = cmp.Or(o.Metrics, &metrics.Table{})
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
 }

@@ -125,7 +125,10 @@ func (l *loop) reported(m *member, a *Agent, tasks []wire.Task) (news bool) {
 			continue
 		}
 		w.completed.take(l.edit, keyOf(&t))
-		w.tasks.Set(l.edit, &t)
+		if old, was := w.tasks.Set(l.edit, &t); was {
+			l.count(w, old.State, -1)
+		}
+		l.count(w, t.State, 1)
 		n := a.tasks.Len()
 		a.tasks.Set(l.edit, &t)
 		m.has(t.FrameworkID, a.tasks.Len()-n)
@@ -178,7 +181,10 @@ func (l *loop) take(m *member, a *Agent, framework, task string) *wire.Task {
 		return nil
 	}
 	m.has(framework, -1)
-	l.framework(framework).tasks.Delete(l.edit, t)
+	w := l.framework(framework)
+	if _, was := w.tasks.Delete(l.edit, t); was {
+		l.count(w, t.State, -1)
+	}
 	return t
 }
 

@@ -35,6 +35,9 @@ type Stats struct {
 	TasksFinished, TasksFailed, TasksKilled, TasksError, TasksLost, TasksDropped, TasksGone, TasksGoneByOperator uint64
 	// TasksUnreachable counts tasks that became so.
 	TasksUnreachable uint64
+	// TasksStaging and the others are in this state now, in all frameworks;
+	// TasksAway were on agents that are unreachable, and may come back.
+	TasksStaging, TasksStarting, TasksRunning, TasksKilling, TasksAway int
 
 	// DroppedMessages came from agents that were not members, or on a stream
 	// that was not theirs any more. Refused and Postponed are subscriptions.

@@ -18,6 +18,8 @@ type lostTask struct {
 func (l *loop) complete(w *working, t *wire.Task) {
 	if !w.completed.has(keyOf(t)) { // an agent says again what is not acknowledged
 		l.countTask(t.State)
+		l.countReason(t)
+		l.count(w, t.State, 1)
 	}
 	w.completed.add(l.edit, t, l.o.MaxCompletedTasksPerFramework)
 }
@@ -92,10 +94,12 @@ func (l *loop) lose(w *working, t *wire.Task) {
 		l.unreachable[t.AgentID] = map[lostTask]bool{}
 	}
 	l.unreachable[t.AgentID][lostTask{w, keyOf(t)}] = true
+	l.count(w, wire.TaskUnreachable, 1)
 	dropped := w.unreachable.add(l.edit, t, l.o.MaxUnreachableTasksPerFramework)
 	if dropped == nil {
 		return
 	}
+	l.count(w, wire.TaskUnreachable, -1)
 	of := l.unreachable[dropped.AgentID]
 	if delete(of, lostTask{w, keyOf(dropped)}); len(of) == 0 {
 		delete(l.unreachable, dropped.AgentID)
@@ -106,6 +110,7 @@ func (l *loop) lose(w *working, t *wire.Task) {
 func (l *loop) takeUnreachable(id registry.AgentID) (tasks []*wire.Task) {
 	for lost := range l.unreachable[id] {
 		t, _ := lost.framework.unreachable.take(l.edit, lost.key)
+		l.count(lost.framework, wire.TaskUnreachable, -1)
 		tasks = append(tasks, t)
 		l.touch(lost.framework)
 	}

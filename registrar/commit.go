@@ -248,6 +248,9 @@ func (r *Registrar) publish() {
 			r.current.Store(&b.next)
 			r.requests.settle(b.next.mark.Seq)
 			r.bell.ring()
+			if r.options.Stored != nil {
+				r.options.Stored(b.stage.written + b.stage.synced)
+			}
 		}
 		if len(b.pending) == 0 {
 			continue // the first of the epoch

@@ -51,6 +51,9 @@ type Options struct {
 	// Master, if not nil, is written down as who leads, in the one record
 	// that every opening writes. Tools leave it nil.
 	Master *registry.Master
+	// Stored, if not nil, is told how long the store took for each record, once
+	// it is durable and before anybody has an answer. It must not wait.
+	Stored func(took time.Duration)
 	// Logger receives what an operator should know; nil means [slog.Default].
 	Logger *slog.Logger
 	// Now stamps the records; nil means [time.Now]. The stamp is for people;

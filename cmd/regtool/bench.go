@@ -24,13 +24,14 @@ docs/benchmarks.md.`,
   regtool bench links
   regtool bench failover
   regtool bench state
-  regtool bench load`,
+  regtool bench load
+  regtool bench metrics`,
 		Args: subcommandOnly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return usagef("which benchmark? for example: regtool bench registrar")
 		},
 	}
-	cmd.AddCommand(newBenchRegistrarCommand(), newBenchInterferenceCommand(), newBenchLinksCommand(), newBenchFailoverCommand(), newBenchIdleCommand(), newBenchStateCommand(), newBenchLoadCommand(),
+	cmd.AddCommand(newBenchRegistrarCommand(), newBenchInterferenceCommand(), newBenchLinksCommand(), newBenchFailoverCommand(), newBenchIdleCommand(), newBenchStateCommand(), newBenchLoadCommand(), newBenchMetricsCommand(),
 		newBenchVictimCommand(), newBenchFailoverFloorCommand(), newBenchIdleMasterCommand(), newBenchStateClientCommand())
 	return cmd
 }

@@ -18,14 +18,14 @@ var layers = [][]string{
 	{"internal/bench", "internal/soak"},
 	{"agent", "master/httpapi"},
 	{"internal/mesosjson", "master"},
-	{"wal"},
+	{"registrar/collector", "wal"},
 	{"registrar"},
 	{"registrar/storetest"},
 	{"internal/storetest"},
 	{"registrar/store"},
 	{"ops"},
 	{"agent/wire"},
-	{"registry"},
+	{"registry", "master/metrics"},
 	{"internal/duration", "internal/jsonout", "internal/pack", "internal/secretfile", "master/leaves", "master/link", "testdata/cluster"},
 }
 
@@ -37,8 +37,9 @@ var onlyOurs = map[string][]string{
 	"ops":             {"registry"},
 	"registrar":       {"registrar/store", "ops", "registry", "internal/pack"},
 	"wal":             {"registrar/store", "internal/pack"},
-	"master":          {"registrar", "ops", "registry", "agent/wire", "master/leaves", "master/link"},
+	"master":          {"registrar", "ops", "registry", "agent/wire", "master/leaves", "master/link", "master/metrics"},
 	"master/leaves":   nil,
+	"master/metrics":  {"internal/jsonout"},
 	"master/link":     nil,
 	"agent/wire":      {"registry"},
 }

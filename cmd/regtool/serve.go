@@ -16,12 +16,15 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"github.com/eaba02dc/registrar/internal/duration"
 	"github.com/eaba02dc/registrar/master"
 	"github.com/eaba02dc/registrar/master/httpapi"
+	"github.com/eaba02dc/registrar/master/metrics"
 	"github.com/eaba02dc/registrar/registrar"
+	"github.com/eaba02dc/registrar/registrar/collector"
 	"github.com/eaba02dc/registrar/registry"
 	"github.com/eaba02dc/registrar/wal"
 )
@@ -187,6 +190,7 @@ func (d *daemon) end(s *httpapi.Server, why error) error {
 
 // recover opens the registry, or makes it, and starts the master on it.
 func (d *daemon) recover(ctx context.Context, info registry.Master) error {
+	stores := metrics.NewTimer(24 * time.Hour)
 	o := wal.Options{AcceptLoss: d.flags.acceptLoss, Logger: d.log}
 	l, err := wal.Open(d.flags.dir, o)
 	if errors.Is(err, wal.ErrNotExist) {
@@ -195,12 +199,12 @@ func (d *daemon) recover(ctx context.Context, info registry.Master) error {
 	if err != nil {
 		return advise(d.flags.dir, err)
 	}
-	d.registrar, err = registrar.Open(ctx, l, registrar.Options{Master: &info, Logger: d.log})
+	d.registrar, err = registrar.Open(ctx, l, registrar.Options{Master: &info, Logger: d.log, Stored: stores.Observe})
 	if err != nil {
 		return advise(d.flags.dir, fmt.Errorf("recover the registry in %s: %w", d.flags.dir, err))
 	}
 	mo := d.flags.options()
-	mo.MasterInfo, mo.Logger = info, d.log
+	mo.MasterInfo, mo.Logger, mo.StoreTimes = info, d.log, stores
 	if d.master, err = master.Start(ctx, d.registrar, mo); err != nil {
 		d.registrar.Close() // says the same again, or nothing that matters now
 		return err
@@ -228,6 +232,7 @@ func (d *daemon) answers(cmd *cobra.Command) http.Handler {
 		Build: mesosBuild(info), Flags: d.flags.values(cmd.Flags()), Cluster: d.flags.cluster, Logger: d.log, Ready: d.ready,
 		Agents: httpapi.AgentStream(d.master, httpapi.AgentStreamOptions{MaxStreams: d.flags.maxAgents, Logger: d.log}),
 		Gate:   d.door.gate, Debug: d.door.debug(), StateCacheBytes: d.flags.stateCacheBytes,
+		Metrics: d.master.Metrics(), MetricsRate: (*master.Rate)(&d.flags.metricsRate), Collectors: []prometheus.Collector{collector.New(d.registrar)},
 	})
 }
 

@@ -36,6 +36,8 @@ type serveFlags struct {
 	stateCacheBytes     int64
 	stopTimeout         duration.Value
 	door                doorFlags
+	metricsRate         rateValue
+	frameworkMetrics    bool
 	master              master.Options
 }
 
@@ -59,6 +61,9 @@ func newServeFlags(cmd *cobra.Command) *serveFlags {
 	f.Var(&s.stopTimeout, "stop-timeout", "how long to wait for answers under way when told to stop")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&s.logFormat, "log-format", "text", "text or json")
+	f.BoolVar(&s.frameworkMetrics, "publish-per-framework-metrics", true, "show some 60 metrics of each framework")
+	s.metricsRate = rateValue{Count: 2, Per: time.Second}
+	f.Var(&s.metricsRate, "metrics-snapshot-rate-limit", "how often /metrics/snapshot answers, who asks sooner waits; \"\" is no limit")
 	s.door.add(f)
 	s.masterFlags(f)
 	return s
@@ -126,6 +131,7 @@ func (s *serveFlags) validate() error {
 // options are the master's, which means none by less than 0 where a flag says 0.
 func (s *serveFlags) options() master.Options {
 	o := s.master
+	o.HideFrameworkMetrics = !s.frameworkMetrics
 	for _, n := range []*int{&o.MaxCompletedFrameworks, &o.MaxCompletedTasksPerFramework, &o.MaxUnreachableTasksPerFramework} {
 		if *n == 0 {
 			*n = -1

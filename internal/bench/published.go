@@ -58,3 +58,11 @@ var loadPublished = map[string]struct{ p50, max float64 }{
 	"/flags": {0.831, 2.444},
 	"/state": {4.253, 4.934},
 }
+
+// metricsPublished is review r/67871 (2018), by frameworks.
+var metricsPublished = history{
+	105:    {"v0": 0.105, "v1_protobuf": 0.074, "v1_json": 0.100},
+	1005:   {"v0": 0.921, "v1_protobuf": 0.780, "v1_json": 1.169},
+	10_005: {"v0": 10.24, "v1_protobuf": 9.41, "v1_json": 10.58},
+	20_005: {"v0": 19.93, "v1_protobuf": 20.32, "v1_json": 22.85},
+}

@@ -147,7 +147,7 @@ func (b State) Run(ctx context.Context) (report StateReport, err error) {
 	}
 	defer func() { err = errors.Join(err, client.kill()) }()
 	for _, agents := range b.Agents {
-		f := stateFleet{agents, b.Frameworks, b.Tasks, b.Completed}
+		f := stateFleet{agents: agents, frameworks: b.Frameworks, tasks: b.Tasks, completed: b.Completed}
 		rows, err := b.size(ctx, client, f)
 		if ctx.Err() != nil {
 			return report, context.Cause(ctx) // the client has gone for that

@@ -141,7 +141,7 @@ func TestClientsReadEachLineToItsEnd(t *testing.T) {
 }
 
 func TestStateRowHasTheseFields(t *testing.T) {
-	row := stateRow(stateKinds[0], stateFleet{1000, 5, 2, 2}, []stateSample{{
+	row := stateRow(stateKinds[0], stateFleet{agents: 1000, frameworks: 5, tasks: 2, completed: 2}, []stateSample{{
 		completed: 5000, bytes: 9, first: besideStatic{8, 2}, repeat: besideStatic{4, 2}, changed: besideStatic{6, 2},
 		toWhole: 0.1, writer: 300, alone: 5, heap: -1, data: 7,
 	}})
@@ -155,7 +155,7 @@ func TestStateRowHasTheseFields(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("row is\n%s, want\n%s", got, want)
 	}
-	row = stateRow(stateKinds[0], stateFleet{1000, 5, 3, 2}, []stateSample{{}})
+	row = stateRow(stateKinds[0], stateFleet{agents: 1000, frameworks: 5, tasks: 3, completed: 2}, []stateSample{{}})
 	if row.Published != 0 || row.Mesos112 != 0 {
 		t.Error("figures of another cluster stand beside ours")
 	}
@@ -183,7 +183,7 @@ func TestMedianIndexIsWhereTheMedianStands(t *testing.T) {
 func BenchmarkState(b *testing.B) {
 	for _, kind := range stateKinds {
 		b.Run("kind="+kind.name, func(b *testing.B) {
-			c, err := startStateCluster(b.Context(), b.TempDir(), stateFleet{1000, 5, 2, 2}, nil)
+			c, err := startStateCluster(b.Context(), b.TempDir(), stateFleet{agents: 1000, frameworks: 5, tasks: 2, completed: 2}, nil)
 			if err != nil {
 				b.Fatal(err)
 			}

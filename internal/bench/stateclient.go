@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os/exec"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -25,6 +26,8 @@ type readJob struct {
 type readLine struct {
 	User  string // who asks, as a URL has it: "name:password@"; "" is nobody
 	Path  string
+	Post  string        // the body of a POST; "" is a GET
+	Kind  string        // of Post
 	After time.Duration // from the beginning of the job to its first request
 	Times int           // how often; 0 is until all that have an end are done
 	Pause time.Duration // before each request but the first
@@ -108,7 +111,7 @@ func (line readLine) read(ctx context.Context, client *http.Client, address stri
 		if line.Times == 0 && closed(over) {
 			return all, nil
 		}
-		r, err := readOnce(ctx, client, "http://"+line.User+address+line.Path, buf)
+		r, err := readOnce(ctx, client, "http://"+line.User+address+line.Path, line.request, buf)
 		if err != nil {
 			return all, err
 		}
@@ -118,8 +121,21 @@ func (line readLine) read(ctx context.Context, client *http.Client, address stri
 	return all, nil
 }
 
-func readOnce(ctx context.Context, client *http.Client, url string, buf []byte) (r answerRead, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// request is what a line sends.
+func (line readLine) request(ctx context.Context, url string) (*http.Request, error) {
+	if line.Post == "" {
+		return http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(line.Post))
+	if err == nil {
+		r.Header.Set("Content-Type", line.Kind)
+		r.Header.Set("Accept", line.Kind)
+	}
+	return r, err
+}
+
+func readOnce(ctx context.Context, client *http.Client, url string, ask func(context.Context, string) (*http.Request, error), buf []byte) (r answerRead, err error) {
+	request, err := ask(ctx, url)
 	if err != nil {
 		return r, err
 	}
@@ -172,7 +188,13 @@ func (c stateClient) read(job readJob) ([][]answerRead, error) {
 
 // readOne reads one answer.
 func (c stateClient) readOne(address, path string) (answerRead, error) {
-	lines, err := c.read(readJob{address, []readLine{{Path: path, Times: 1}}})
+	return c.readLine(address, readLine{Path: path})
+}
+
+// readLine reads what a line asks for, once.
+func (c stateClient) readLine(address string, line readLine) (answerRead, error) {
+	line.Times = 1
+	lines, err := c.read(readJob{address, []readLine{line}})
 	if err != nil {
 		return answerRead{}, err
 	}
@@ -180,9 +202,11 @@ func (c stateClient) readOne(address, path string) (answerRead, error) {
 }
 
 // readBody reads one answer in this process, whole.
-func readBody(ctx context.Context, url string) ([]byte, error) {
+func readBody(ctx context.Context, url string) ([]byte, error) { return readLine{}.body(ctx, url) }
+
+func (line readLine) body(ctx context.Context, url string) ([]byte, error) {
 	transport := &http.Transport{DisableCompression: true, DisableKeepAlives: true}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := line.request(ctx, url)
 	if err != nil {
 		return nil, err
 	}

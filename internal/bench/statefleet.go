@@ -14,6 +14,8 @@ import (
 type stateFleet struct {
 	agents, frameworks int
 	tasks, completed   int // of each framework on an agent
+	// bare frameworks have one name and one role, and tasks without labels.
+	bare bool
 }
 
 // running is how many tasks run in all.
@@ -32,8 +34,16 @@ func (f stateFleet) subscribe(i int) *wire.Subscribe {
 			ID: frameworkID(framework), Name: fmt.Sprintf("framework%d", framework), User: "root",
 			Roles: []string{stateRole(framework)}, Capabilities: []string{"PARTITION_AWARE", "MULTI_ROLE"},
 		})
+		if f.bare {
+			info := &call.Frameworks[framework]
+			info.Name, info.Roles, info.Principal = "default", []string{"*"}, "test-principal"
+		}
 		for n := range f.tasks {
-			call.Tasks = append(call.Tasks, stateTask(i, framework, n, wire.TaskRunning))
+			t := stateTask(i, framework, n, wire.TaskRunning)
+			if f.bare {
+				t.Labels = nil
+			}
+			call.Tasks = append(call.Tasks, t)
 		}
 		for n := range f.completed {
 			call.CompletedTasks = append(call.CompletedTasks, stateTask(i, framework, f.tasks+n, wire.TaskFinished))

@@ -6,7 +6,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/eaba02dc/registrar/master"
+	"github.com/eaba02dc/registrar/master/metrics"
 )
 
 // Source is where the cluster is read from; a [*master.Master] is one.
@@ -30,6 +33,14 @@ type Options struct {
 	// Agents serves POST /api/v1/agent; see [AgentStream]. Nil means that agents
 	// cannot connect here.
 	Agents http.Handler
+	// Metrics are served by /metrics/snapshot, GET_METRICS and /metrics; nil means
+	// that there are none.
+	Metrics *metrics.Table
+	// MetricsRate is how often /metrics/snapshot answers; who asks sooner waits for
+	// his turn. Nil means 2 a second, as Mesos does; its zero value has no bound.
+	MetricsRate *master.Rate
+	// Collectors are shown by /metrics too.
+	Collectors []prometheus.Collector
 	// StateCacheBytes bounds what is kept of answers, so that who asks again is
 	// answered by copying; 0 means 1 GiB. It is dropped when nobody asks for five
 	// minutes.
@@ -65,6 +76,8 @@ func (o Options) withDefaults() Options {
 	o.MaxBody = cmp.Or(o.MaxBody, 64<<10)
 	o.BodyTimeout = cmp.Or(o.BodyTimeout, 10*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.Metrics = cmp.Or(o.Metrics, &metrics.Table{})
+	o.MetricsRate = cmp.Or(o.MetricsRate, &master.Rate{Count: 2, Per: time.Second})
 	if o.Agents == nil {
 		o.Agents = http.HandlerFunc(notFound)
 	}
@@ -89,6 +102,7 @@ func New(source Source, o Options) *Handler {
 	o = o.withDefaults()
 	a := &api{source: source, about: newAbout(o), ready: o.Ready, agents: o.Agents, log: o.Logger,
 		turns: newTurns(), cacheBytes: o.StateCacheBytes, sendTimeout: 10 * time.Second}
+	a.metrics = newMetricsDoor(a, &o)
 	mux := http.NewServeMux()
 	for _, r := range a.routes() {
 		h := r.entered(&o)
@@ -116,4 +130,5 @@ type api struct {
 	turns       turns
 	cacheBytes  int64
 	sendTimeout time.Duration // of a piece of an answer
+	metrics     *metricsDoor
 }

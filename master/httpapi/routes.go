@@ -65,6 +65,9 @@ func (a *api) routes() []route {
 		{"/flags", both, Readonly, a.json(endpoint{path: "/flags", body: a.flagsBody, small: true})},
 		{"/version", dotJSON, everybody, a.json(endpoint{path: "/version", body: a.versionBody, small: true})},
 		{"/registrar(1)/registry", dotJSON, Readonly, whole(a.json(endpoint{path: "/registry", body: registryBody}))},
+		{"/metrics/snapshot", 0, Readonly, whole(http.HandlerFunc(a.metrics.snapshot))},
+		{"/metrics", 0, Readonly, whole(only(http.HandlerFunc(a.metrics.prometheus), http.MethodGet, http.MethodHead))},
+		{"/api/v1", underMaster, Readonly, whole(only(http.HandlerFunc(a.operator), http.MethodPost))},
 
 		{"/health", underMaster, everybody, http.HandlerFunc(health)},
 		{"/redirect", underMaster, everybody, http.HandlerFunc(a.redirect)},

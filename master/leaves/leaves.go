@@ -115,18 +115,18 @@ func (m *Map[V]) find(v V) (at place) {
 	return at
 }
 
-// Set puts a value in, in place of the one that equals it.
-func (m *Map[V]) Set(e *Edit, v V) {
+// Set puts a value in, in place of the one that equals it, which it returns.
+func (m *Map[V]) Set(e *Edit, v V) (old V, replaced bool) {
 	if m.len == 0 {
 		m.branches, m.edit, m.len = []*branch[V]{{v, e, []*Leaf[V]{{first: v, edit: e, values: []V{v}}}}}, e, 1
-		return
+		return old, false
 	}
 	at := m.find(v)
 	l := m.leaf(e, at)
 	if at.found {
-		l.values[at.value] = v
+		old, l.values[at.value] = l.values[at.value], v
 		m.first(at)
-		return
+		return old, true
 	}
 	l.values = slices.Insert(l.values, at.value, v)
 	m.first(at)
@@ -134,6 +134,7 @@ func (m *Map[V]) Set(e *Edit, v V) {
 	if len(l.values) > maxLeaf {
 		m.split(e, at)
 	}
+	return old, false
 }
 
 // Delete takes the value out that equals like.

@@ -1,0 +1,103 @@
+// Package collector shows the statistics of a registrar to Prometheus.
+//
+//	prometheus.MustRegister(collector.New(r)) // r is an open registrar
+package collector
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/eaba02dc/registrar/registrar"
+)
+
+// Source is what has statistics; a [*registrar.Registrar] has.
+type Source interface{ Stats() registrar.Stats }
+
+// Collector implements [prometheus.Collector].
+type Collector struct{ source Source }
+
+var _ prometheus.Collector = (*Collector)(nil)
+
+// New is a collector of what source has done since it was opened.
+func New(source Source) *Collector { return &Collector{source} }
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("registrar_"+name, help, labels, nil)
+}
+
+var (
+	queued      = desc("queued_operations", "Operations that wait for a batch.")
+	queuedBytes = desc("queued_bytes", "Bytes of the operations that wait for a batch.")
+	operations  = desc("operations_total", "Operations that were answered, by the answer.", "result")
+	batches     = desc("batches_total", "Batches that were answered.")
+	records     = desc("records_total", "Records that were written.")
+	bytes       = desc("record_bytes_total", "Bytes of the records that were written.")
+	checkpoints = desc("checkpoints_total", "Checkpoints, by whether they were written.", "result")
+	sequence    = desc("sequence", "Number of the last durable record.")
+	epoch       = desc("epoch", "How often the store was opened.")
+	revision    = desc("revision", "Revision of the registry that is durable.")
+	failed      = desc("failed", "1 once the registrar has failed: nothing is durable any more.")
+	batchSize   = desc("batch_operations", "Operations of a batch.")
+	recordSize  = desc("record_size_bytes", "Size of a record.")
+	stage       = desc("stage_duration_seconds", "How long a batch was in a stage.", "stage")
+
+	all = []*prometheus.Desc{queued, queuedBytes, operations, batches, records, bytes, checkpoints, sequence, epoch,
+		revision, failed, batchSize, recordSize, stage}
+)
+
+// Describe implements [prometheus.Collector].
+func (*Collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range all {
+		ch <- d
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+	s := c.source.Stats()
+	gauge := func(d *prometheus.Desc, v float64) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
+	}
+	counter := func(d *prometheus.Desc, v uint64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+	}
+	gauge(queued, float64(s.QueuedOperations))
+	gauge(queuedBytes, float64(s.QueuedBytes))
+	counter(operations, s.Applied, "applied")
+	counter(operations, s.Unchanged, "unchanged")
+	counter(operations, s.Refused, "refused")
+	counter(operations, s.Repeated, "repeated")
+	counter(batches, s.Batches)
+	counter(records, s.Records)
+	counter(bytes, s.Bytes)
+	counter(checkpoints, s.Checkpoints, "written")
+	counter(checkpoints, s.CheckpointFailures, "failed")
+	gauge(sequence, float64(s.Seq))
+	gauge(epoch, float64(s.Epoch))
+	gauge(revision, float64(s.Revision))
+	hasFailed := 0.0
+	if s.Failed != nil {
+		hasFailed = 1
+	}
+	gauge(failed, hasFailed)
+	ch <- histogram(batchSize, &s.Operations, 0, 17, 1)
+	ch <- histogram(recordSize, &s.BatchBytes, 6, 25, 1)
+	const micro, minute = 10, 36 // in powers of two of nanoseconds
+	for _, of := range []struct {
+		name string
+		took *registrar.Histogram
+	}{{"queued", &s.Queued}, {"decided", &s.Decided}, {"written", &s.Written}, {"synced", &s.Synced}, {"answered", &s.Answered}} {
+		ch <- histogram(stage, of.took, micro, minute, 1e-9, of.name)
+	}
+}
+
+// histogram has a bucket for the values below each power of two from first to
+// last, in the unit that they are scaled to.
+func histogram(d *prometheus.Desc, h *registrar.Histogram, first, last int, scale float64, labels ...string) prometheus.Metric {
+	buckets, sum := map[float64]uint64{}, uint64(0)
+	for i, n := range h.Buckets[:last+1] {
+		if sum += n; i >= first {
+			buckets[float64(uint64(1)<<i-1)*scale] = sum
+		}
+	}
+	return prometheus.MustNewConstHistogram(d, h.Count, float64(h.Sum)*scale, buckets, labels...)
+}
