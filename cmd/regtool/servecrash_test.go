@@ -318,7 +318,7 @@ func serveProcess(t *testing.T, args ...string) *process {
 	return p
 }
 
-var servingLine = regexp.MustCompile(`^serving (https?://127\.0\.0\.1:(\d+)): \d+ agents? recovered from .* in .*\n$`)
+var servingLine = regexp.MustCompile(`^serving (https?://127\.0\.0\.1:(\d+)): (made a new registry in .*: no agents are known|\d+ agents? recovered from .* in .*)\n$`)
 
 // ready waits until the process can be reached.
 func (p *process) ready(t *testing.T) {
