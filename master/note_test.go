@@ -71,7 +71,12 @@ func TestManyAgentsThatBreakAtOnceAreOneLine(t *testing.T) {
 		}
 		first := fmt.Sprintf("first=%q", fmt.Sprint(ids))
 		log.want(t, `INFO "agents disconnected" count=11 `+first)
+		release := c.gate.hold()
 		c.pass(10 * time.Minute)
+		resume = c.stall() // until all marks are durable
+		release(nil)
+		c.settle()
+		resume()
 		log.want(t, `WARN "agents are unreachable" count=11 `+first)
 	})
 }
