@@ -87,6 +87,9 @@ func explainFlag(cmd *cobra.Command, err error) error {
 		if name != "" && cmd.Flags().Lookup(name) != nil {
 			return fmt.Errorf("unknown flag -%[1]s: did you mean --%[1]s?", name)
 		}
+		if strings.ReplaceAll(unknown.GetSpecifiedName(), "_", "-") == "work-dir" && cmd.Flags().Lookup("dir") != nil {
+			return fmt.Errorf("%w: the directory of the registry is --dir", err)
+		}
 	case errors.As(err, &bare):
 		return fmt.Errorf("--%s needs a value", bare.GetFlag().Name)
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -107,7 +108,7 @@ func (d *daemon) run(cmd *cobra.Command) error {
 	if err := allowFiles(d.flags.maxAgents + d.flags.door.maxConnections); err != nil {
 		d.log.Warn("fewer agents and clients than asked for can connect", "agents", d.flags.maxAgents, "clients", d.flags.door.maxConnections, "err", err)
 	}
-	l, err := net.Listen("tcp", d.flags.address())
+	l, err := net.Listen(d.flags.network(), d.flags.address())
 	if err != nil {
 		return err
 	}
@@ -115,7 +116,8 @@ func (d *daemon) run(cmd *cobra.Command) error {
 	s := d.server(g)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
-	if err := d.recover(cmd.Context(), d.flags.info(ip, uint16(l.Addr().(*net.TCPAddr).Port))); err != nil {
+	info := d.flags.info(ip, uint16(l.Addr().(*net.TCPAddr).Port))
+	if err := d.recover(cmd.Context(), info); err != nil {
 		s.Close()
 		if errors.Is(err, context.Canceled) {
 			d.log.Info("told to stop before it had recovered")
@@ -124,7 +126,7 @@ func (d *daemon) run(cmd *cobra.Command) error {
 		return err
 	}
 	g.open(d.answers(cmd))
-	d.greet(cmd, l.Addr())
+	d.greet(cmd, net.JoinHostPort(info.IP, strconv.Itoa(int(info.Port))))
 	return d.end(s, d.wait(cmd.Context(), reload, served))
 }
 
@@ -269,8 +271,8 @@ func (d *daemon) ready() error {
 	return cmp.Or(d.master.Err(), d.registrar.Stats().Failed)
 }
 
-// greet says on stdout that the master can be reached, and what it remembers.
-func (d *daemon) greet(cmd *cobra.Command, address net.Addr) {
+// greet says on stdout where the master can be reached, and what it remembers.
+func (d *daemon) greet(cmd *cobra.Command, address string) {
 	if d.made {
 		fmt.Fprintf(cmd.OutOrStdout(), "serving %s://%s: made a new registry in %s: no agents are known\n", d.door.scheme(), address, d.flags.dir)
 		return

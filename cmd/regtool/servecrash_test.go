@@ -383,7 +383,7 @@ func TestServeLeavesAloneWhatOthersUse(t *testing.T) {
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	dir := t.TempDir() + "/registry"
-	refused(t, "^regtool serve: listen tcp 127\\.0\\.0\\.1:"+port+": bind: address already in use\n$",
+	refused(t, "^regtool serve: listen tcp4 127\\.0\\.0\\.1:"+port+": bind: address already in use\n$",
 		"--dir", dir, "--port", port, "--max-agents", "1")
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a master that could not listen has made %s (%v)", dir, err)

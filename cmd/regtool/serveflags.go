@@ -201,6 +201,14 @@ func (s *serveFlags) address() string {
 	return net.JoinHostPort(s.ip, strconv.Itoa(int(s.port)))
 }
 
+// network keeps 0.0.0.0 to IPv4: of itself it would be every address of IPv6 too.
+func (s *serveFlags) network() string {
+	if ip, err := netip.ParseAddr(s.ip); err == nil && ip.Is4() {
+		return "tcp4"
+	}
+	return "tcp"
+}
+
 // logger writes what the log flags ask for.
 func (s *serveFlags) logger(cmd *cobra.Command) (*slog.Logger, error) {
 	var level slog.Level

@@ -124,6 +124,9 @@ func (c *Credential) check() error {
 	case slices.ContainsFunc(c.Roles, func(role string) bool { return strings.Trim(role, "/") != role || role == "" }):
 		return errors.New("roles: a role is not empty, and has no slash at its ends")
 	}
+	if _, hash, named := strings.Cut(c.Bcrypt, ":"); named && bcryptHash.MatchString(hash) {
+		return errors.New("bcrypt: cut off what is before the colon, and the colon: that is the name, as htpasswd writes it")
+	}
 	cost, err := bcrypt.Cost([]byte(c.Bcrypt))
 	switch {
 	case err != nil, !bcryptHash.MatchString(c.Bcrypt):

@@ -74,6 +74,7 @@ func TestWhatIsWrongWithCredentialsIsSaidWithoutThem(t *testing.T) {
 		"no realms":       {entry("a", hashOfHush, "realms: []"), "number 1: realms: are missing"},
 		"another realm":   {entry("a", hashOfHush, "realms: [readonly, s3cret]"), "number 1: realms: want some of [readonly readwrite agents]"},
 		"plain":           {entry("a", "s3cret", all), "number 1: bcrypt: is not a hash of bcrypt, as $2a$12$…"},
+		"with its name":   {entry("a", "a:"+hashOfHush, all), "number 1: bcrypt: cut off what is before the colon, and the colon: that is the name, as htpasswd writes it"},
 		"cut":             {entry("a", hashOfHush[:59], all), "number 1: bcrypt: is not a hash of bcrypt, as $2a$12$…"},
 		"longer":          {entry("a", hashOfHush+"s", all), "number 1: bcrypt: is not a hash of bcrypt, as $2a$12$…"},
 		"dear":            {entry("a", strings.Replace(hashOfHush, "$04$", "$15$", 1), all), "number 1: bcrypt: its cost is 15, and at most 14 is taken: each password would keep a core busy for seconds"},
