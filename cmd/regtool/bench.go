@@ -74,10 +74,8 @@ measured; a --dir that is not there is made. All of it is removed in the end.`,
 		if err != nil {
 			return err
 		}
-		if *asJSON {
-			return writeJSON(cmd.OutOrStdout(), report)
-		}
-		return writeReport(cmd, report)
+		storms, loops := report.Tables()
+		return writeReport(cmd, report, *asJSON, storms, loops)
 	}
 	return cmd
 }
@@ -86,9 +84,8 @@ measured; a --dir that is not there is made. All of it is removed in the end.`,
 // between phases, where it disturbs none.
 func runBench(cmd *cobra.Command, b bench.Registrar) (bench.Report, error) {
 	complain(cmd.ErrOrStderr(), cmd, fmt.Sprintf("measuring; on a quiet machine this takes about %v", benchTime(b)))
-	bar := newProgress(cmd.ErrOrStderr(), "measuring, phase", int64(b.Phases()))
+	bar := phases(cmd, b.Phases(), &b.Progress)
 	defer bar.Done()
-	b.Progress = func() { bar.Add(1) }
 	return b.Run(cmd.Context())
 }
 
@@ -103,17 +100,6 @@ func benchTime(b bench.Registrar) time.Duration {
 	return max(d.Round(time.Second), time.Second)
 }
 
-func writeReport(cmd *cobra.Command, r bench.Report) error {
-	phases, loops := r.Tables()
-	if err := writeRows(cmd.OutOrStdout(), phases.Header, phases.Rows); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintln(cmd.OutOrStdout()); err != nil {
-		return err
-	}
-	return writeRows(cmd.OutOrStdout(), loops.Header, loops.Rows)
-}
-
 // benchVictim is the process that is killed.
 func benchVictim(ctx context.Context) *exec.Cmd { return self(ctx, "bench", "victim") }
 
@@ -124,4 +110,31 @@ func newBenchVictimCommand() *cobra.Command {
 			return bench.RunVictim(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
+}
+
+// phases is the bar of a benchmark, which *moves moves.
+func phases(cmd *cobra.Command, n int, moves *func()) *progress {
+	bar := newProgress(cmd.ErrOrStderr(), "measuring, phase", int64(n))
+	*moves = func() { bar.Add(1) }
+	return bar
+}
+
+// writeReport writes what a benchmark found: tables for people, with a line
+// between them, or the report as JSON.
+func writeReport(cmd *cobra.Command, report any, asJSON bool, tables ...bench.Table) error {
+	out := cmd.OutOrStdout()
+	if asJSON {
+		return writeJSON(out, report)
+	}
+	for i, t := range tables {
+		if i > 0 {
+			if _, err := fmt.Fprintln(out); err != nil {
+				return err
+			}
+		}
+		if err := writeRows(out, t.Header, t.Rows); err != nil {
+			return err
+		}
+	}
+	return nil
 }

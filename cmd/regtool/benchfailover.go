@@ -55,18 +55,13 @@ Every agent takes an open file here and one in the master.`,
 			}
 		}
 		b.Master, b.Floor = benchMaster(slices.Max(b.Agents)), benchFloor
-		bar := newProgress(cmd.ErrOrStderr(), "measuring, phase", int64(b.Phases()))
+		bar := phases(cmd, b.Phases(), &b.Progress)
 		defer bar.Done()
-		b.Progress = func() { bar.Add(1) }
 		report, err := b.Run(cmd.Context())
 		if err != nil {
 			return err
 		}
-		if *asJSON {
-			return writeJSON(cmd.OutOrStdout(), report)
-		}
-		t := report.Table()
-		return writeRows(cmd.OutOrStdout(), t.Header, t.Rows)
+		return writeReport(cmd, report, *asJSON, report.Table())
 	}
 	return cmd
 }

@@ -42,18 +42,13 @@ published of Mesos for setup 2.`,
 			return usagef("%w", err)
 		}
 		b.Client = benchStateClient
-		bar := newProgress(cmd.ErrOrStderr(), "measuring, phase", int64(b.Phases()))
+		bar := phases(cmd, b.Phases(), &b.Progress)
 		defer bar.Done()
-		b.Progress = func() { bar.Add(1) }
 		report, err := b.Run(cmd.Context())
 		if err != nil {
 			return err
 		}
-		if *asJSON {
-			return writeJSON(cmd.OutOrStdout(), report)
-		}
-		t := report.Table()
-		return writeRows(cmd.OutOrStdout(), t.Header, t.Rows)
+		return writeReport(cmd, report, *asJSON, report.Table())
 	}
 	return cmd
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/eaba02dc/registrar/internal/bench"
@@ -39,24 +37,14 @@ as published.`,
 			return usagef("%w", err)
 		}
 		b.Client = benchStateClient
-		bar := newProgress(cmd.ErrOrStderr(), "measuring, phase", int64(b.Phases()))
+		bar := phases(cmd, b.Phases(), &b.Progress)
 		defer bar.Done()
-		b.Progress = func() { bar.Add(1) }
 		report, err := b.Run(cmd.Context())
 		if err != nil {
 			return err
 		}
-		if *asJSON {
-			return writeJSON(cmd.OutOrStdout(), report)
-		}
 		answers, costs := report.Tables()
-		if err := writeRows(cmd.OutOrStdout(), answers.Header, answers.Rows); err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintln(cmd.OutOrStdout()); err != nil {
-			return err
-		}
-		return writeRows(cmd.OutOrStdout(), costs.Header, costs.Rows)
+		return writeReport(cmd, report, *asJSON, answers, costs)
 	}
 	return cmd
 }
