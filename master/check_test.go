@@ -2,6 +2,7 @@ package master
 
 import (
 	"fmt"
+	"iter"
 
 	"github.com/eaba02dc/registrar/agent/wire"
 	"github.com/eaba02dc/registrar/registry"
@@ -97,11 +98,62 @@ func (s *State) check() (errs []error) {
 	for e := range executors {
 		bad("executor %q is on no agent", e.ID)
 	}
+	errs = append(errs, s.checkSums()...)
 	for a := range s.Recovered() {
 		admitted(a.ID)
 	}
 	if n := s.AgentsLen() + s.RecoveredLen(); n != s.Registry.Len(registry.Admitted) {
 		bad("%d agents, but %d are admitted", n, s.Registry.Len(registry.Admitted))
+	}
+	return errs
+}
+
+// checkSums holds the sums that the loop keeps against those of all that there is.
+func (s *State) checkSums() (errs []error) {
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	inUse := func(tasks iter.Seq[*wire.Task], executors iter.Seq[*wire.ExecutorInfo]) (sum wire.Usage) {
+		for t := range tasks {
+			u := wire.UsageOf(t.Resources)
+			sum.Add(&u, 1)
+		}
+		for e := range executors {
+			u := wire.UsageOf(e.Resources)
+			sum.Add(&u, 1)
+		}
+		return sum
+	}
+	var all sums
+	for a := range s.Agents() {
+		if a.Connected {
+			all.connected++
+		}
+		if a.Active() {
+			all.active++
+		}
+		for _, r := range a.Resources {
+			u := wire.UsageOf([]wire.Resource{{Resource: r}})
+			all.total.Add(&u, 1)
+		}
+		used := inUse(a.Tasks(), a.Executors())
+		all.used.Add(&used, 1)
+		if a.Used() != used {
+			bad("%+v is used on agent %q, and said to be %+v", used, a.Info.ID, a.Used())
+		}
+	}
+	if s.sums != all {
+		bad("agents sum up to %+v, and are said to to %+v", all, s.sums)
+	}
+	for f := range s.Frameworks() {
+		executors := func(yield func(*wire.ExecutorInfo) bool) {
+			for e := range f.Executors() {
+				if !yield(e.Info) {
+					return
+				}
+			}
+		}
+		if used := inUse(f.Tasks(), executors); f.Used() != used {
+			bad("%+v is used by framework %q, and said to be %+v", used, f.Info.ID, f.Used())
+		}
 	}
 	return errs
 }

@@ -255,8 +255,21 @@ func (a *agent) hasEnded() bool {
 }
 
 func task(framework, id string, s wire.TaskState) wire.Task {
-	return wire.Task{FrameworkID: framework, ID: id, Name: id, State: s,
+	t := wire.Task{FrameworkID: framework, ID: id, Name: id, State: s,
 		Statuses: []wire.TaskStatus{{State: s, Timestamp: 1}}}
+	switch len(id) % 3 { // the ways to know what a task uses
+	case 1:
+		t.Resources = cpus(0.1)
+		t.Uses = wire.UsesOf(t.Resources)
+	case 2:
+		t.Resources = append(cpus(0.25), wire.Resource{Resource: registry.Resource{Name: "ports", Value: registry.Ranges(registry.Range{Begin: 1, End: 2})}})
+	}
+	return t
+}
+
+// cpus is so many of them.
+func cpus(n float64) []wire.Resource {
+	return []wire.Resource{{Resource: registry.Resource{Name: "cpus", Value: registry.Scalar(n)}}}
 }
 
 // aware is a framework that knows of partitions.

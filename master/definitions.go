@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/eaba02dc/registrar/agent/wire"
 	"github.com/eaba02dc/registrar/registry"
 )
 
@@ -161,19 +162,19 @@ func is(b bool) float64 {
 // resourceMetrics are how much there is, how much of it is used, and which share
 // that is. Mesos counts mem and disk in MB; Prometheus gets bytes.
 func resourceMetrics() (all []Definition) {
-	for i, name := range counted {
+	for i, name := range wire.Counted {
 		what, scale := name+" of registered agents", 1.0
 		unit := ""
 		if strings.HasPrefix(name, "mem") || strings.HasPrefix(name, "disk") {
 			what, scale, unit = what+", in MB", 1<<20, "_bytes"
 		}
-		total := func(s *seen) float64 { return float64(s.total[i]) / 1000 }
-		used := func(s *seen) float64 { return float64(s.used[i]) / 1000 }
+		total := func(s *seen) float64 { return float64(s.total.Amounts[i]) / 1000 }
+		used := func(s *seen) float64 { return float64(s.used.Amounts[i]) / 1000 }
 		percent := func(s *seen) float64 {
-			if s.total[i] == 0 {
+			if s.total.Amounts[i] == 0 {
 				return 0
 			}
-			return float64(s.used[i]) / float64(s.total[i])
+			return float64(s.used.Amounts[i]) / float64(s.total.Amounts[i])
 		}
 		family := "mesos_master_" + name
 		all = append(all,

@@ -27,6 +27,7 @@ type Framework struct {
 	tasks                  leaves.Map[*wire.Task]
 	unreachable, completed leaves.Map[*Past]
 	executors              leaves.Map[*Executor]
+	used                   wire.Usage // by tasks and executors
 }
 
 // Past is a task that is not on an agent, in the order in which they left theirs.
@@ -68,6 +69,9 @@ func (f *Framework) Executors() iter.Seq[*Executor] { return f.executors.All() }
 // ExecutorLeaves yields the same, in leaves.
 func (f *Framework) ExecutorLeaves() iter.Seq[*leaves.Leaf[*Executor]] { return f.executors.Leaves() }
 
+// Used is what Tasks and Executors use.
+func (f *Framework) Used() wire.Usage { return f.used }
+
 func tasksOf(m *leaves.Map[*Past]) iter.Seq[*wire.Task] {
 	return func(yield func(*wire.Task) bool) {
 		for p := range m.All() {
@@ -100,6 +104,7 @@ type working struct {
 	tasks                  leaves.Map[*wire.Task]
 	executors              leaves.Map[*Executor]
 	unreachable, completed history
+	used                   wire.Usage // by tasks and executors
 
 	agents int // that hold it, see member.holds
 
@@ -117,7 +122,7 @@ func newWorking(id string, now time.Time) *working {
 
 func (w *working) publish() *Framework {
 	f := &Framework{Info: w.info, Registered: w.registered, Unregistered: w.unregistered,
-		tasks: w.tasks, executors: w.executors, unreachable: w.unreachable.tasks, completed: w.completed.tasks}
+		tasks: w.tasks, executors: w.executors, used: w.used, unreachable: w.unreachable.tasks, completed: w.completed.tasks}
 	w.changed, w.public = false, f
 	return f
 }

@@ -26,6 +26,7 @@ type loop struct {
 	elected    time.Time
 	edit       *leaves.Edit // since the last one
 	agents     leaves.Map[*Agent]
+	sums       sums // of agents
 	recovered  leaves.Map[*registry.Agent]
 	frameworks leaves.Map[*Framework]
 	completed  []*Framework
@@ -231,7 +232,7 @@ func (l *loop) publish() {
 	l.version++
 	l.cur.Store(&State{Version: l.version, Master: l.o.MasterInfo, Started: l.started, Elected: l.elected,
 		Registry: durable, Frozen: slices.Clone(l.frozen),
-		agents: l.agents, recovered: l.recovered, frameworks: l.frameworks, completed: l.completed})
+		agents: l.agents, recovered: l.recovered, frameworks: l.frameworks, completed: l.completed, sums: l.sums})
 	l.edit = new(leaves.Edit)
 }
 
@@ -279,7 +280,10 @@ func (l *loop) agent(id registry.AgentID) (*Agent, bool) {
 
 func (l *loop) put(m *member, a *Agent) {
 	m.agent = a
-	l.agents.Set(l.edit, a)
+	if old, was := l.agents.Set(l.edit, a); was {
+		l.sums.add(old, -1)
+	}
+	l.sums.add(a, 1)
 	l.changed = true
 }
 

@@ -91,6 +91,7 @@ func (l *loop) leave(m *member) {
 	l.isOn(m, machine{})
 	if m.agent != nil {
 		l.agents.Delete(l.edit, m.agent)
+		l.sums.add(m.agent, -1)
 		m.agent = nil
 	}
 	l.isBack(m.id)

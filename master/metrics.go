@@ -2,14 +2,12 @@ package master
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
 	"github.com/eaba02dc/registrar/agent/wire"
 	"github.com/eaba02dc/registrar/master/metrics"
 	"github.com/eaba02dc/registrar/registrar"
-	"github.com/eaba02dc/registrar/registry"
 )
 
 // Metrics is what the master counts, and whatever else was put there
@@ -19,25 +17,17 @@ func (m *Master) Metrics() *metrics.Table { return m.o.Metrics }
 // addMetrics adds what is read from the State and the Stats when somebody asks.
 func (m *Master) addMetrics() error {
 	t := m.o.Metrics
-	c := &collector{m: m}
 	var names []string
 	for i := range definitions {
 		names = append(names, definitions[i].Name)
 	}
-	if err := t.Pull(names, c.read); err != nil {
+	if err := t.Pull(names, m.readMetrics); err != nil {
 		return fmt.Errorf("the metrics of the master: %w", err)
 	}
 	if m.o.StoreTimes == nil {
 		return nil
 	}
 	return t.Timer("registrar/state_store", m.o.StoreTimes)
-}
-
-// collector reads what the master has, one time after another.
-type collector struct {
-	m *Master
-	// agents is what was summed up of the agents of the last State.
-	agents map[*Agent]agentSums
 }
 
 // seen is what metrics are taken from.
@@ -48,98 +38,20 @@ type seen struct {
 	stats     Stats
 	registrar registrar.Stats
 	system    system
-	agentSums
+	sums
 	frameworks int
 }
 
-func (c *collector) read(values []float64) {
+// readMetrics reads all of Definitions.
+func (m *Master) readMetrics(values []float64) {
 	// The State first: what its Stats count it shows.
-	s := seen{m: c.m, now: time.Now(), state: c.m.State(), stats: c.m.Stats(), registrar: c.m.registrar.Stats(), system: readSystem()}
-	s.agentSums = c.sumAgents(s.state)
+	s := seen{m: m, now: time.Now(), state: m.State(), stats: m.Stats(), registrar: m.registrar.Stats(), system: readSystem()}
+	s.sums = s.state.sums
 	s.frameworks = s.state.frameworks.Len()
 	for i := range definitions {
 		if d := &definitions[i]; d.value != nil {
 			values[i] = d.value(&s)
 		}
-	}
-}
-
-// agentSums is what agents have and what is used there.
-type agentSums struct {
-	connected, active int
-	total, used       resources
-}
-
-// resources are amounts of what Mesos counts, in thousandths, which is how exact
-// Mesos is: so sums are exact.
-type resources [len(counted)]int64
-
-// counted are the resources that have metrics, those that can be taken back last.
-var counted = [...]string{"cpus", "gpus", "mem", "disk", "cpus_revocable", "gpus_revocable", "mem_revocable", "disk_revocable"}
-
-func (r *resources) add(name string, v *registry.Value, revocable bool) {
-	if v.Kind != registry.KindScalar || math.Abs(v.Scalar) > 1e12 {
-		return
-	}
-	for i, c := range counted[:4] {
-		if c == name {
-			if revocable {
-				i += 4
-			}
-			r[i] += int64(math.Round(v.Scalar * 1000))
-			return
-		}
-	}
-}
-
-func (r *resources) plus(other *resources) {
-	for i := range r {
-		r[i] += other[i]
-	}
-}
-
-// sumAgents adds up the agents. Of those that have not changed since the last time
-// the sums are known.
-func (c *collector) sumAgents(s *State) (all agentSums) {
-	known := make(map[*Agent]agentSums, s.AgentsLen())
-	for a := range s.Agents() {
-		sums, ok := c.agents[a]
-		if !ok {
-			sums = a.sums()
-		}
-		known[a] = sums
-		all.connected += sums.connected
-		all.active += sums.active
-		all.total.plus(&sums.total)
-		all.used.plus(&sums.used)
-	}
-	c.agents = known
-	return all
-}
-
-func (a *Agent) sums() (s agentSums) {
-	if a.Connected {
-		s.connected = 1
-	}
-	if a.Active() {
-		s.active = 1
-	}
-	for i := range a.Resources {
-		s.total.add(a.Resources[i].Name, &a.Resources[i].Value, false)
-	}
-	for t := range a.Tasks() {
-		s.used.use(t.Resources)
-	}
-	for e := range a.Executors() {
-		s.used.use(e.Resources)
-	}
-	return s
-}
-
-func (r *resources) use(list []wire.Resource) {
-	for i := range list {
-		one := &list[i]
-		r.add(one.Name, &one.Value, one.Special != nil && len(one.Special.Revocable) > 0)
 	}
 }
 

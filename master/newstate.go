@@ -12,13 +12,19 @@ import (
 // States. The caller fills the exported fields before anybody else has it.
 // Completed frameworks are given the oldest first.
 func NewState(agents []*Agent, recovered []*registry.Agent, frameworks, completed []*Framework) *State {
-	return &State{agents: inLeaves(compareAgents, agents), recovered: inLeaves(compareRecovered, recovered),
+	s := &State{agents: inLeaves(compareAgents, agents), recovered: inLeaves(compareRecovered, recovered),
 		frameworks: inLeaves(compareFrameworks, frameworks), completed: completed}
+	for _, a := range agents {
+		a.has(a.Resources)
+		s.sums.add(a, 1)
+	}
+	return s
 }
 
 // With adds what runs on an agent put together by hand, before anybody else has
 // it. It returns a.
 func (a *Agent) With(tasks []*wire.Task, executors []*wire.ExecutorInfo) *Agent {
+	a.used = inUse(a.used, tasks, executors)
 	a.tasks = inLeaves(compareTasks, slices.Concat(slices.Collect(a.Tasks()), tasks))
 	a.executors = inLeaves(compareInfos, slices.Concat(slices.Collect(a.Executors()), executors))
 	return a
@@ -27,8 +33,28 @@ func (a *Agent) With(tasks []*wire.Task, executors []*wire.ExecutorInfo) *Agent 
 // NewFramework is a framework put together by hand, for a NewState. Unreachable
 // and completed tasks are given the oldest first.
 func NewFramework(info wire.FrameworkInfo, tasks, unreachable, completed []*wire.Task, executors []*Executor) *Framework {
-	return &Framework{Info: info, tasks: inLeaves(compareByID, tasks), executors: inLeaves(compareExecutors, executors),
+	f := &Framework{Info: info, tasks: inLeaves(compareByID, tasks), executors: inLeaves(compareExecutors, executors),
 		unreachable: inLeaves(comparePast, past(unreachable)), completed: inLeaves(comparePast, past(completed))}
+	var infos []*wire.ExecutorInfo
+	for _, e := range executors {
+		infos = append(infos, e.Info)
+	}
+	f.used = inUse(f.used, tasks, infos)
+	return f
+}
+
+// inUse adds to what is in use what these use.
+func inUse(sum wire.Usage, tasks []*wire.Task, executors []*wire.ExecutorInfo) wire.Usage {
+	for _, t := range tasks {
+		if u := t.Usage(); !t.State.Terminal() {
+			sum.Add(&u, 1)
+		}
+	}
+	for _, e := range executors {
+		u := wire.UsageOf(e.Resources)
+		sum.Add(&u, 1)
+	}
+	return sum
 }
 
 func past(tasks []*wire.Task) (all []*Past) {

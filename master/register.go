@@ -226,7 +226,8 @@ func (l *loop) arrive(in *joining) *Agent {
 		l.stats.Registrations++
 	}
 	e, _ := l.registrar.Snapshot().Entry(id)
-	a.Info, a.Resources, a.Status = in.agent, in.agent.Resources, e.Status()
+	a.Info, a.Status = in.agent, e.Status()
+	a.has(in.agent.Resources)
 	a.Version, a.Capabilities = in.call.Version, in.call.Capabilities
 	a.Address, a.Connected = in.stream.address, true
 	l.noteDrain(a)

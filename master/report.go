@@ -33,7 +33,7 @@ func (l *loop) update(m *member, u *wire.Update) {
 	a, _ := l.agent(m.id)
 	changed := u.Resources != nil && !sameResources(a.Resources, u.Resources)
 	if changed {
-		a.Resources = u.Resources
+		a.has(u.Resources)
 	}
 	l.know(u.Frameworks)
 	for _, ref := range u.RemovedTasks {
@@ -127,7 +127,9 @@ func (l *loop) reported(m *member, a *Agent, tasks []wire.Task) (news bool) {
 		w.completed.take(l.edit, keyOf(&t))
 		if old, was := w.tasks.Set(l.edit, &t); was {
 			l.count(w, old.State, -1)
+			uses(a, w, old.Usage(), -1)
 		}
+		uses(a, w, t.Usage(), 1)
 		l.count(w, t.State, 1)
 		n := a.tasks.Len()
 		a.tasks.Set(l.edit, &t)
@@ -144,6 +146,7 @@ func sameTask(old, now *wire.Task) bool {
 	}
 	a, b := *old, *now
 	a.Packed, b.Packed = nil, nil
+	a.Uses = b.Uses
 	return reflect.DeepEqual(&a, &b)
 }
 
@@ -166,9 +169,13 @@ func (l *loop) reportedExecutors(m *member, a *Agent, executors []wire.ExecutorI
 			continue
 		}
 		news = true
-		l.framework(e.FrameworkID).executors.Set(l.edit, &Executor{AgentID: m.id, Info: &e})
+		w := l.framework(e.FrameworkID)
+		w.executors.Set(l.edit, &Executor{AgentID: m.id, Info: &e})
 		n := a.executors.Len()
-		a.executors.Set(l.edit, &e)
+		if old, was := a.executors.Set(l.edit, &e); was {
+			uses(a, w, wire.UsageOf(old.Resources), -1)
+		}
+		uses(a, w, wire.UsageOf(e.Resources), 1)
 		m.has(e.FrameworkID, a.executors.Len()-n)
 	}
 	return news
@@ -185,6 +192,7 @@ func (l *loop) take(m *member, a *Agent, framework, task string) *wire.Task {
 	if _, was := w.tasks.Delete(l.edit, t); was {
 		l.count(w, t.State, -1)
 	}
+	uses(a, w, t.Usage(), -1)
 	return t
 }
 
@@ -195,7 +203,9 @@ func (l *loop) takeExecutor(m *member, a *Agent, framework, executor string) boo
 		return false
 	}
 	m.has(framework, -1)
-	l.framework(framework).executors.Delete(l.edit, &Executor{AgentID: m.id, Info: e})
+	w := l.framework(framework)
+	w.executors.Delete(l.edit, &Executor{AgentID: m.id, Info: e})
+	uses(a, w, wire.UsageOf(e.Resources), -1)
 	return true
 }
 

@@ -32,6 +32,7 @@ type State struct {
 	recovered  leaves.Map[*registry.Agent]
 	frameworks leaves.Map[*Framework]
 	completed  []*Framework // the oldest first
+	sums       sums         // of agents
 }
 
 // Agents yields the agents that have registered with this master, connected or
@@ -75,6 +76,9 @@ func (s *State) CompletedFrameworks() iter.Seq[*Framework] { return slices.Value
 // AgentsLen is how many Agents yields.
 func (s *State) AgentsLen() int { return s.agents.Len() }
 
+// ActiveLen is how many of them are active.
+func (s *State) ActiveLen() int { return s.sums.active }
+
 // RecoveredLen is how many Recovered yields.
 func (s *State) RecoveredLen() int { return s.recovered.Len() }
 
@@ -106,6 +110,8 @@ type Agent struct {
 
 	tasks     leaves.Map[*wire.Task]
 	executors leaves.Map[*wire.ExecutorInfo]
+	used      wire.Usage // by both
+	total     wire.Usage // of Resources
 }
 
 func newAgent(registered time.Time) *Agent {
@@ -122,6 +128,9 @@ func (a *Agent) TasksLen() int { return a.tasks.Len() }
 // Executors yields the executors that run on the agent, in the order of
 // framework and ID.
 func (a *Agent) Executors() iter.Seq[*wire.ExecutorInfo] { return a.executors.All() }
+
+// Used is what tasks and executors use of the agent.
+func (a *Agent) Used() wire.Usage { return a.used }
 
 // Active says that the agent may be given tasks.
 func (a *Agent) Active() bool { return a.Connected && !a.Status.Deactivated }

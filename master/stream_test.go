@@ -346,12 +346,13 @@ func TestUpdateChangesWhatItNames(t *testing.T) {
 		staging := task("f1", "t1", wire.TaskStaging)
 		a.update(wire.Update{Frameworks: []wire.FrameworkInfo{aware("f1")},
 			Tasks:     []wire.Task{staging, task("f1", "t0", wire.TaskRunning), task("f0", "t9", wire.TaskRunning)},
-			Executors: []wire.ExecutorInfo{{ID: "e2", FrameworkID: "f1"}, {ID: "e1", FrameworkID: "f1"}}})
+			Executors: []wire.ExecutorInfo{{ID: "e2", FrameworkID: "f1", Resources: cpus(1)}, {ID: "e1", FrameworkID: "f1", Resources: cpus(0.5)}}})
 		running := staging
 		running.State = wire.TaskRunning
 		running.Statuses = append(slices.Clone(staging.Statuses), wire.TaskStatus{State: wire.TaskRunning, Timestamp: 2, Data: []byte("x")},
 			wire.TaskStatus{State: wire.TaskRunning, Timestamp: 3})
 		a.update(wire.Update{Tasks: []wire.Task{running}, Resources: []registry.Resource{},
+			Executors:        []wire.ExecutorInfo{{ID: "e1", FrameworkID: "f1", Resources: cpus(0.75)}},
 			RemovedExecutors: []wire.ExecutorRef{{FrameworkID: "f1", ID: "e2"}}})
 		v, _ := c.State().Agent(a.id)
 		var names []string

@@ -50,8 +50,10 @@ type Raw string
 type Task struct {
 	// Packed is what whoever shows tasks has made of the fields that do not change
 	// while a task runs, so as not to look at them again; nil if nobody has. It is not
-	// sent. It stands beside what he does look at.
+	// sent. It stands beside what he does look at. Uses is the same for what the task
+	// uses.
 	Packed   any
+	Uses     Uses
 	State    TaskState
 	Statuses []TaskStatus // the oldest first
 

@@ -33,6 +33,9 @@ func Uint(b []byte, v uint64) []byte { return strconv.AppendUint(b, v, 10) }
 // Float appends a finite double: the fewest digits that read back the same,
 // ".0" behind a whole number, an exponent only from 1e21 up and below 1e-6.
 func Float(b []byte, f float64) []byte {
+	if n, ok := thousandths(f); ok {
+		return appendThousandths(b, n)
+	}
 	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1e21) {
 		return exponent(b, f)
 	}
@@ -42,6 +45,29 @@ func Float(b []byte, f float64) []byte {
 		b = append(b, ".0"...)
 	}
 	return b
+}
+
+// thousandths is f as so many of them, if it is that and they are few enough for
+// their digits to be the fewest that read back the same. Nearly all that is shown
+// of a cluster is, and such a number costs a tenth.
+func thousandths(f float64) (n uint64, ok bool) {
+	if !(f >= 0 && f < 1e12) || math.Signbit(f) {
+		return 0, false
+	}
+	n = uint64(math.Round(f * 1000))
+	return n, float64(n)/1000 == f
+}
+
+func appendThousandths(b []byte, n uint64) []byte {
+	b = append(Uint(b, n/1000), '.')
+	switch n %= 1000; {
+	case n%100 == 0:
+		return append(b, '0'+byte(n/100))
+	case n%10 == 0:
+		return append(b, '0'+byte(n/100), '0'+byte(n/10%10))
+	default:
+		return append(b, '0'+byte(n/100), '0'+byte(n/10%10), '0'+byte(n%10))
+	}
 }
 
 // exponent appends 1e21 where strconv has 1e+21, and 1e-7 for 1e-07.

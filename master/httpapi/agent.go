@@ -19,9 +19,9 @@ const defaultPort = 5051
 // How agents look in /state, and in /slaves, which has all that is known of their
 // resources; and those that have not come back yet, in both.
 var (
-	agentsInState    = &kind[*master.Agent]{asInState, wholeAgent(appendAgent), noteAgents, offersTheSame}
-	agentsInSlaves   = &kind[*master.Agent]{asInSlaves, wholeAgent(appendFullAgent), noteFullAgents, func(_, _ *master.Agent) bool { return false }}
-	recoveredInState = &kind[*registry.Agent]{form: asInState, one: appendRecovered}
+	agentsInState    = &kind[*master.Agent]{asInState, wholeAgent(appendAgent), sizeOfAgent, noteAgents, hasTheSame}
+	agentsInSlaves   = &kind[*master.Agent]{asInSlaves, wholeAgent(appendFullAgent), sizeOfAgent, noteFullAgents, func(_, _ *master.Agent) bool { return false }}
+	recoveredInState = &kind[*registry.Agent]{form: asInState, one: appendRecovered, size: func(a *registry.Agent) int { return len(a.Hostname) }}
 )
 
 // looks is how an agent looks to those who see so much of it.
@@ -31,13 +31,15 @@ func wholeAgent(one looks) func([]byte, *master.Agent) []byte {
 	return func(b []byte, a *master.Agent) []byte { return one(b, a, View{}) }
 }
 
+func sizeOfAgent(a *master.Agent) int {
+	const about = 512
+	return about + len(a.Info.Hostname) + len(a.Address) + len(a.Version)
+}
+
 // noteAgents notes for whom something of an agent is set aside.
 func noteAgents(agents []*master.Agent) *note {
 	n := &note{}
 	for _, a := range agents {
-		if a.Active() {
-			n.active++
-		}
 		for i := range a.Resources {
 			if role := reservedFor(&a.Resources[i]); role != anyRole {
 				n.of(role)
@@ -47,11 +49,9 @@ func noteAgents(agents []*master.Agent) *note {
 	return n
 }
 
-// offersTheSame reports whether an agent is as active as another, and has the
-// same.
-func offersTheSame(old, now *master.Agent) bool {
-	return old.Active() == now.Active() && (len(old.Resources) == 0 && len(now.Resources) == 0 ||
-		len(old.Resources) == len(now.Resources) && &old.Resources[0] == &now.Resources[0])
+// hasTheSame reports whether an agent has what another had.
+func hasTheSame(old, now *master.Agent) bool {
+	return len(old.Resources) == len(now.Resources) && (len(now.Resources) == 0 || &old.Resources[0] == &now.Resources[0])
 }
 
 // noteFullAgents notes who uses something of an agent, too, and all that is named.
@@ -181,6 +181,9 @@ func agentPID(a *master.Agent) string {
 // writes it as often as it stands there; strict readers refuse such an object,
 // others take the last.
 func attributes(b []byte, list []registry.Attribute) []byte {
+	if len(list) == 0 {
+		return b
+	}
 	last := make(map[string]int, len(list))
 	for i := range list {
 		last[list[i].Name] = i
@@ -197,7 +200,7 @@ func attributes(b []byte, list []registry.Attribute) []byte {
 // are not in the view is in the whole only.
 func agentResources(b []byte, a *master.Agent, view View) []byte {
 	var total, free totals
-	reserved := map[string]*totals{}
+	var reserved map[string]*totals // nil as long as nothing is, as on most agents
 	for i := range a.Resources {
 		r := &a.Resources[i]
 		total.add(r.Name, &r.Value)
@@ -208,6 +211,9 @@ func agentResources(b []byte, a *master.Agent, view View) []byte {
 			}
 			if t = reserved[role]; t == nil {
 				t = &totals{}
+				if reserved == nil {
+					reserved = map[string]*totals{}
+				}
 				reserved[role] = t
 			}
 		}
@@ -215,7 +221,7 @@ func agentResources(b []byte, a *master.Agent, view View) []byte {
 	}
 	b = appendTotals(key(b, "resources"), &total)
 	b = appendTotals(key(b, "used_resources"), usedOn(a))
-	b = appendTotals(key(b, "offered_resources"), &totals{})
+	b = append(key(b, "offered_resources"), nothing...)
 	b = append(key(b, "reserved_resources"), '{')
 	for _, role := range slices.Sorted(maps.Keys(reserved)) {
 		b = appendTotals(foreignKey(b, role), reserved[role])
@@ -226,6 +232,9 @@ func agentResources(b []byte, a *master.Agent, view View) []byte {
 
 // usedOn is what is used on an agent.
 func usedOn(a *master.Agent) *totals {
+	if u := a.Used(); u.Others == 0 {
+		return totalsOf(&u)
+	}
 	var t totals
 	for task := range a.Tasks() {
 		t.task(task)

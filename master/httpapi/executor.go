@@ -9,7 +9,7 @@ import (
 )
 
 // executorsInState is how executors look.
-var executorsInState = &kind[*master.Executor]{asInState, appendExecutor, noteExecutors, func(old, now *master.Executor) bool {
+var executorsInState = &kind[*master.Executor]{asInState, appendExecutor, sizeOfExecutor, noteExecutors, func(old, now *master.Executor) bool {
 	return old.AgentID == now.AgentID && reflect.DeepEqual(old.Info.Resources, now.Info.Resources)
 }}
 
@@ -22,6 +22,8 @@ func noteExecutors(executors []*master.Executor) *note {
 	n.used.compact()
 	return n
 }
+
+func sizeOfExecutor(e *master.Executor) int { return len(e.Info.Command) + len(e.Info.Name) }
 
 // appendExecutor writes an executor.
 func appendExecutor(b []byte, e *master.Executor) []byte {

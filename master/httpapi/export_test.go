@@ -51,7 +51,7 @@ func Noted(roles ...string) ([]string, bool) {
 	for _, role := range roles {
 		all = append(all, &role)
 	}
-	n := k.notedAnew(all)
+	n := k.noted(all)
 	return n.roles, n.index != nil
 }
 

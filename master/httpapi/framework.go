@@ -73,7 +73,7 @@ func frameworkSummary(b []byte, f *master.Framework, used *totals) []byte {
 	b = text(b, "id", info.ID)
 	b = text(b, "name", info.Name)
 	b = appendTotals(key(b, "used_resources"), used)
-	b = appendTotals(key(b, "offered_resources"), &totals{})
+	b = append(key(b, "offered_resources"), nothing...)
 	b = texts(b, "capabilities", info.Capabilities)
 	b = text(b, "hostname", info.Hostname)
 	b = text(b, "webui_url", info.WebUIURL)
@@ -85,6 +85,9 @@ func frameworkSummary(b []byte, f *master.Framework, used *totals) []byte {
 
 // usedFor is what a framework uses on all agents, as far as it is seen.
 func usedFor(f *master.Framework, view View) *totals {
+	if u := f.Used(); u.Others == 0 && view.Roles == nil {
+		return totalsOf(&u)
+	}
 	var t totals
 	for l := range f.TaskLeaves() {
 		if n := tasksInState.noteOf(l); view.seesAll(n.roles) {

@@ -67,6 +67,10 @@ func (p *page) finished() []part { return append(p.parts, part{bytes: p.b[p.cut:
 type kind[V comparable] struct {
 	form leaves.Form
 	one  func([]byte, V) []byte
+	// size is about how many bytes one makes. Whoever asks it of several values before
+	// he renders any of them gets them into the cache together, not one after another:
+	// of a large cluster nothing is there.
+	size func(V) int
 	note func([]V) *note // nil if there is nothing to note
 	// same reports whether what is noted of a value holds for another one.
 	same func(old, now V) bool
@@ -78,46 +82,51 @@ const (
 	asInSlaves
 )
 
-// note is what is remembered of the values of a leaf beside what they look like.
+// note is what is remembered of the values of a leaf beside what they look like, if
+// somebody asked for it.
 type note struct {
-	roles  []string // that they belong to, each once; what belongs to nobody is not there
-	used   totals   // by tasks or executors
-	active int      // of agents
+	roles []string // that they belong to, each once; what belongs to nobody is not there
+	used  totals   // by tasks or executors
 
 	index map[string]bool // of roles, while they are noted, if they are many
 }
 
 // noteOf finds what was noted of a leaf, or notes it.
 func (k *kind[V]) noteOf(l *leaves.Leaf[V]) *note {
-	if r := l.Remembered(k.form); r != nil {
-		return r.Note.(*note)
-	}
-	return k.noted(l)
-}
-
-// noted notes what is to be noted of a leaf. If it is what was noted of the values
-// that were here before, only those are looked at that changed.
-func (k *kind[V]) noted(l *leaves.Leaf[V]) *note {
 	if k.note == nil {
 		return &note{}
 	}
-	now := l.Values()
-	before, r := l.Before(k.form)
-	if r == nil || len(before) != len(now) {
-		return k.notedAnew(now)
+	r := l.Remembered(k.form)
+	if r != nil && r.Note() != nil {
+		return r.Note().(*note)
 	}
-	for i, v := range now {
-		if v != before[i] && !k.same(before[i], v) {
-			return k.notedAnew(now)
-		}
+	n := k.noted(l.Values())
+	if r != nil {
+		r.SetNote(n)
 	}
-	return r.Note.(*note)
+	return n
 }
 
-func (k *kind[V]) notedAnew(values []V) *note {
+func (k *kind[V]) noted(values []V) *note {
 	n := k.note(values)
 	n.index = nil
 	return n
+}
+
+// stillNoted is what was noted of the values that were in a leaf before, if it holds
+// for those that are there now: only those are looked at that changed.
+func (k *kind[V]) stillNoted(l *leaves.Leaf[V]) any {
+	now := l.Values()
+	before, r := l.Before(k.form)
+	if r == nil || r.Note() == nil || len(before) != len(now) {
+		return nil
+	}
+	for i, v := range now {
+		if v != before[i] && !k.same(before[i], v) {
+			return nil
+		}
+	}
+	return r.Note()
 }
 
 // fewRoles are those that are looked through one by one.
@@ -146,7 +155,7 @@ func addLeaves[V comparable](p *page, all iter.Seq[*leaves.Leaf[V]], k *kind[V],
 	for l := range all {
 		r := l.Remembered(k.form)
 		switch {
-		case !view.seesAll(k.noteOf(l).roles):
+		case view.Roles != nil && !view.seesAll(k.noteOf(l).roles):
 			for i, v := range l.Values() {
 				if r != nil {
 					some(v, r.Value(i))

@@ -52,12 +52,8 @@ func aboutMaster(b []byte, s *master.State) []byte {
 
 // agentCounts are doubles: Mesos counts so.
 func agentCounts(b []byte, s *master.State) []byte {
-	active := 0
-	for l := range s.AgentLeaves() {
-		active += agentsInState.noteOf(l).active
-	}
-	b = double(b, "activated_slaves", float64(active))
-	b = double(b, "deactivated_slaves", float64(s.AgentsLen()-active))
+	b = double(b, "activated_slaves", float64(s.ActiveLen()))
+	b = double(b, "deactivated_slaves", float64(s.AgentsLen()-s.ActiveLen()))
 	return double(b, "unreachable_slaves", float64(s.Registry.Len(registry.Unreachable)))
 }
 

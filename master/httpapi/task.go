@@ -30,8 +30,8 @@ func stateName(s wire.TaskState) wire.TaskState {
 
 // How tasks look in /state, and in all others that show them.
 var (
-	tasksInState = &kind[*wire.Task]{asInState, appendTask, noteTasks, usesTheSame}
-	pastInState  = &kind[*master.Past]{asInState, appendPast, notePast, isOfTheSame}
+	tasksInState = &kind[*wire.Task]{asInState, appendTask, sizeOfTask, noteTasks, usesTheSame}
+	pastInState  = &kind[*master.Past]{asInState, appendPast, sizeOfPast, notePast, isOfTheSame}
 )
 
 func noteTasks(tasks []*wire.Task) *note {
@@ -60,6 +60,8 @@ func notePast(past []*master.Past) *note {
 func isOfTheSame(old, now *master.Past) bool {
 	return roleOf(old.Task) == roleOf(now.Task)
 }
+
+func sizeOfPast(p *master.Past) int { return sizeOfTask(p.Task) }
 
 func appendPast(b []byte, p *master.Past) []byte { return appendTask(b, p.Task) }
 
@@ -106,6 +108,7 @@ func packTasks(tasks []wire.Task, agent registry.AgentID) {
 	var scratch []byte
 	for i := range tasks {
 		tasks[i].Packed, scratch = packTask(&tasks[i], agent, scratch[:0])
+		tasks[i].Uses = wire.UsesOf(tasks[i].Resources)
 	}
 }
 
@@ -117,9 +120,7 @@ type packed struct {
 	middle, behind int // where the second piece begins, and the third
 	onKnown        bool
 
-	role    string
-	scalars [len(always)]float64 // that it uses
-	plain   bool                 // it uses nothing else
+	role string
 }
 
 func packTask(t *wire.Task, on registry.AgentID, b []byte) (*packed, []byte) {
@@ -146,10 +147,6 @@ func packTask(t *wire.Task, on registry.AgentID, b []byte) (*packed, []byte) {
 	b = raw(b, "health_check", t.HealthCheck)
 	b = append(b, '}')
 	p.text = string(b)
-	for i := range always {
-		p.scalars[i] = all.always[i].scalar
-	}
-	p.plain = len(all.others) == 0 && len(all.shared) == 0
 	return p, b
 }
 
@@ -181,6 +178,15 @@ func appendTask(b []byte, t *wire.Task) []byte {
 	b = append(b, p.text[p.middle:p.behind]...)
 	b = jsonout.List(key(b, "statuses"), t.Statuses, appendStatus)
 	return append(b, p.text[p.behind:]...)
+}
+
+func sizeOfTask(t *wire.Task) int {
+	const state, status = 32, 64
+	n := state + status*len(t.Statuses)
+	if p, ok := t.Packed.(*packed); ok {
+		n += len(p.text)
+	}
+	return n
 }
 
 // allocatedTo is the role that resources were offered to: of one task or executor all

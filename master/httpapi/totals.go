@@ -23,6 +23,23 @@ type share struct {
 	value registry.Value
 }
 
+// totalsOf is a usage that has no others.
+func totalsOf(u *wire.Usage) *totals {
+	t := &totals{}
+	for i, n := range u.Amounts {
+		switch {
+		case i < len(always):
+			t.always[i].scalar = float64(n) / 1000
+		case n != 0:
+			t.other(wire.Counted[i], registry.KindScalar).scalar = float64(n) / 1000
+		}
+	}
+	return t
+}
+
+// nothing is how totals of nothing look.
+var nothing = appendTotals(nil, &totals{})
+
 // always are the resources that are shown when there is nothing of them too.
 var always = [...]string{"cpus", "gpus", "mem", "disk"}
 
@@ -78,10 +95,8 @@ func (t *totals) task(task *wire.Task) {
 	if task.State.Terminal() {
 		return
 	}
-	if p, ok := task.Packed.(*packed); ok && p.plain {
-		for i, v := range p.scalars {
-			t.always[i].scalar = rounded(t.always[i].scalar + v)
-		}
+	if u := task.Usage(); u.Others == 0 {
+		t.addAll(totalsOf(&u))
 		return
 	}
 	t.use(task.AgentID, task.Resources)

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"iter"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -47,15 +48,29 @@ func gather[V comparable](w *warming, all iter.Seq[*leaves.Leaf[V]], k *kind[V])
 			continue
 		}
 		w.jobs = append(w.jobs, func(room *atomic.Int64, scratch []byte) []byte {
-			n := k.noted(l) // which gets all values into the cache, several at a time
-			r, scratch := l.Render(k.form, scratch, k.one)
-			r.Note = n
+			r, scratch := l.Render(k.form, k.room(scratch, l), k.one)
+			if n := k.stillNoted(l); n != nil {
+				r.SetNote(n)
+			}
 			if room.Add(-int64(r.Size())) >= 0 {
 				l.Remember(k.form, r)
 			}
 			return scratch
 		})
 	}
+}
+
+// room is scratch with room for what a leaf looks like, if all of it is to be
+// rendered.
+func (k *kind[V]) room(scratch []byte, l *leaves.Leaf[V]) []byte {
+	if _, old := l.Before(k.form); old != nil {
+		return scratch
+	}
+	size := 0
+	for _, v := range l.Values() {
+		size += k.size(v)
+	}
+	return slices.Grow(scratch[:0], size)
 }
 
 // run renders what there is room for, on all cores if it is much.

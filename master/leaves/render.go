@@ -28,14 +28,11 @@ const Forms = 4
 // between them. It does not change. What it has in common with an earlier one is
 // where that has it: to render a leaf anew costs what changed.
 type Rendering struct {
-	// Note is what else the renderer found out about the values; it is set before
-	// anybody else has the Rendering.
-	Note any
-
 	spans   []span // of the values
 	buffers [][]byte
 	len     int
 	packed  atomic.Pointer[[]byte]
+	note    atomic.Value
 }
 
 // span is where the bytes of a value are.
@@ -101,6 +98,13 @@ func (r *Rendering) Size() (n int) {
 	}
 	return n
 }
+
+// Note is what somebody found out about the values beside what they look like; nil
+// if nobody has.
+func (r *Rendering) Note() any { return r.note.Load() }
+
+// SetNote keeps it. All notes are of one type.
+func (r *Rendering) SetNote(note any) { r.note.Store(note) }
 
 // Before is what was here when a rendering was last remembered, in whatever form, and
 // how it looked then in this one; nil if that is not known.
