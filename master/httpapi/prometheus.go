@@ -17,9 +17,10 @@ import (
 // goes through client_golang, frameworks past it, which is a hundred times as
 // fast.
 func (m *metricsDoor) prometheus(w http.ResponseWriter, r *http.Request) {
-	format, form := expfmt.NegotiateIncludingOpenMetrics(r.Header), metrics.OpenMetrics
-	if !strings.HasPrefix(string(format), expfmt.OpenMetricsType) {
-		format, form = expfmt.FmtText, metrics.Prometheus
+	format := expfmt.NegotiateAccept(r.Header, expfmt.FmtOpenMetrics_1_0_0, expfmt.FmtOpenMetrics_0_0_1, expfmt.FmtText)
+	form := metrics.Prometheus
+	if format.FormatType() == expfmt.TypeOpenMetrics {
+		form = metrics.OpenMetrics
 	}
 	s := m.take(r.Context(), nil)
 	mine := prometheus.NewRegistry()
