@@ -23,7 +23,7 @@ type Block struct {
 
 func newBlock(prefix, labels string, shape *Shape) *Block {
 	n := shape.Len()
-	b := &Block{prefix: prefix, labels: labels, shape: shape, values: make([]atomic.Int64, n), dirty: make([]atomic.Uint64, (n+63)/64)}
+	b := &Block{prefix: prefix, labels: labels, shape: shape, values: make([]atomic.Int64, n), dirty: make([]atomic.Uint64, max(1, (n+63)/64))}
 	for i := range shape.members {
 		b.size += fieldSize(len(prefix) + len(shape.members[i].Name))
 	}
