@@ -230,11 +230,7 @@ func (r *metricsRound) median(values func(n int) int) (besideStatic, error) {
 	var all []besideStatic
 	var ratios []float64
 	for range metricsRepeats {
-		for b := range r.table.Blocks() {
-			for i := range values(b.Len()) {
-				b.Add(i, 1)
-			}
-		}
+		changeMetrics(r.table, values)
 		found, _, err := r.beside()
 		if err != nil {
 			return found, err
@@ -242,6 +238,15 @@ func (r *metricsRound) median(values func(n int) int) (besideStatic, error) {
 		all, ratios = append(all, found), append(ratios, found.ratio())
 	}
 	return all[medianIndex(ratios)], nil
+}
+
+// changeMetrics changes so many values of each block.
+func changeMetrics(t *metrics.Table, values func(n int) int) {
+	for b := range t.Blocks() {
+		for i := range values(b.Len()) {
+			b.Add(i, 1)
+		}
+	}
 }
 
 // beside asks once, between two static answers.
