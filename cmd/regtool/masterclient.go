@@ -56,8 +56,8 @@ type masterAnswer struct {
 // maxMasterAnswer bounds what a master can make us keep.
 const maxMasterAnswer = 1 << 30
 
-// ask sends one request. Any answer but 2xx and 304 is an error, which says what
-// the master does.
+// ask sends one request. Any answer but 2xx and 304 is an error too, which says
+// what the master does. Without an answer in full the status is 0.
 func (c *masterClient) ask(ctx context.Context, method, path string, header http.Header, body []byte) (a masterAnswer, err error) {
 	u := *c.master
 	u.Path = strings.TrimSuffix(u.Path, "/") + path
@@ -82,7 +82,7 @@ func (c *masterClient) ask(ctx context.Context, method, path string, header http
 	defer answer.Body.Close()
 	a = masterAnswer{status: answer.StatusCode, header: answer.Header}
 	if a.body, err = io.ReadAll(io.LimitReader(answer.Body, maxMasterAnswer)); err != nil {
-		return a, fmt.Errorf("%s %s: read the answer: %w", method, u.Redacted(), err)
+		return masterAnswer{}, fmt.Errorf("%s %s: read the answer: %w", method, u.Redacted(), err)
 	}
 	if a.status/100 != 2 && a.status != http.StatusNotModified {
 		return a, fmt.Errorf("%s %s: the master answers %s%s", method, u.Redacted(), answer.Status, a.why())

@@ -74,18 +74,18 @@ func (p *podsCommand) run(cmd *cobra.Command) (err error) {
 	if err := p.show(cmd.Context(), cmd.OutOrStdout()); err != nil || !p.watch {
 		return err
 	}
-	return p.follow(cmd)
-}
-
-// follow shows them until ctx ends, which is how one stops it. What goes wrong
-// is told once, until something else does.
-func (p *podsCommand) follow(cmd *cobra.Command) error {
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
+	return p.follow(cmd, look.C)
+}
+
+// follow looks at them again and again until ctx ends, which is how one stops it.
+// What goes wrong is told once, until something else does.
+func (p *podsCommand) follow(cmd *cobra.Command, look <-chan time.Time) error {
 	told := ""
 	for ctx := cmd.Context(); ; {
 		select {
-		case <-look.C:
+		case <-look:
 		case <-ctx.Done():
 			return nil
 		}
