@@ -114,7 +114,7 @@ func (c *stateCluster) serve() error {
 	}
 	c.address = l.Addr().String()
 	c.mux = http.NewServeMux()
-	c.mux.Handle("/", httpapi.New(c.master, httpapi.Options{Logger: quiet, Metrics: c.master.Metrics(), MetricsRate: &master.Rate{}}))
+	c.mux.Handle("/", httpapi.New(c.master, httpapi.Options{Logger: quiet, Pods: c.master, Metrics: c.master.Metrics(), MetricsRate: &master.Rate{}}))
 	c.mux.Handle(staticPath+"/", http.StripPrefix(staticPath, http.HandlerFunc(c.writeStatic)))
 	c.server = httpapi.NewServer(c.mux, httpapi.ServerOptions{Logger: quiet}) // as serve has it
 	go func() { c.served <- c.server.Serve(l) }()
