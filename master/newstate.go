@@ -5,6 +5,7 @@ import (
 
 	"github.com/eaba02dc/registrar/agent/wire"
 	"github.com/eaba02dc/registrar/master/leaves"
+	"github.com/eaba02dc/registrar/master/pod"
 	"github.com/eaba02dc/registrar/registry"
 )
 
@@ -14,6 +15,12 @@ import (
 func NewState(agents []*Agent, recovered []*registry.Agent, frameworks, completed []*Framework) *State {
 	return &State{agents: inLeaves(compareAgents, agents), recovered: inLeaves(compareRecovered, recovered),
 		frameworks: inLeaves(compareFrameworks, frameworks), completed: completed}
+}
+
+// WithPods adds pods to a NewState, before anybody else has it. It returns s.
+func (s *State) WithPods(list ...*pod.Status) *State {
+	s.pods = inLeaves(comparePods, slices.Concat(slices.Collect(s.Pods()), list))
+	return s
 }
 
 // With adds what runs on an agent put together by hand, before anybody else has

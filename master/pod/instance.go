@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -13,8 +14,10 @@ import (
 type Instance struct {
 	ID    string
 	Agent Agent
-	Goal  Goal
-	Role  string
+	// Framework is whose it is; it is not shown.
+	Framework string
+	Goal      Goal
+	Role      string
 	// Tasks are its containers. An instance that is not placed has none.
 	Tasks []Task
 	// At is when it became what it is now.
@@ -86,6 +89,14 @@ func Show(d *Definition, i *Instance, before *InstanceStatus) *InstanceStatus {
 		s.Since = time.Time{}
 	}
 	return s
+}
+
+// SameAs reports whether nothing about an instance is anything else, whenever it
+// became so.
+func (i *Instance) SameAs(other *Instance) bool {
+	a, b := *i, *other
+	a.At, b.At = time.Time{}, time.Time{}
+	return reflect.DeepEqual(&a, &b)
 }
 
 // Failed reports whether the instance has ended as nobody wanted it to.
