@@ -145,7 +145,7 @@ func (p *Pod) encode() []byte {
 	return b.Bytes
 }
 
-// parsePod keeps no part of body.
+// parsePod makes a definition that is a part of body.
 func parsePod(id string, body []byte) (Pod, error) {
 	pod := Pod{ID: id}
 	var p parser
@@ -159,7 +159,7 @@ func parsePod(id string, body []byte) (Pod, error) {
 	if at := p.Int(); at != 0 {
 		pod.Version = time.Unix(0, at).UTC()
 	}
-	pod.Definition = bytes.Clone(p.Bin())
+	pod.Definition = p.Bin()
 	return pod, p.End()
 }
 
