@@ -57,6 +57,7 @@ func TestScripts(t *testing.T) {
 			"flip":     flip,
 			"freeport": freePortFor,
 			"get":      get,
+			"pod":      changePod,
 		},
 	})
 }

@@ -34,6 +34,7 @@ func commands() []*cobra.Command {
 		newCheckCommand(),
 		newServeCommand(),
 		newSimulateCommand(),
+		newPodsCommand(),
 		newBenchCommand(),
 		newDemoCommand(),
 		newDemoWriterCommand(),

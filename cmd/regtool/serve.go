@@ -232,8 +232,8 @@ func (d *daemon) answers(cmd *cobra.Command) http.Handler {
 	info, _ := debug.ReadBuildInfo()
 	return httpapi.New(d.master, httpapi.Options{
 		Build: mesosBuild(info), Flags: d.flags.values(cmd.Flags()), Cluster: d.flags.cluster, Logger: d.log, Ready: d.ready,
-		Agents: httpapi.AgentStream(d.master, httpapi.AgentStreamOptions{MaxStreams: d.flags.maxAgents, Logger: d.log}),
-		Gate:   d.door.gate, Debug: d.door.debug(), StateCacheBytes: d.flags.stateCacheBytes,
+		Agents: httpapi.AgentStream(d.master, httpapi.AgentStreamOptions{MaxStreams: d.flags.maxAgents, Logger: d.log}), Pods: d.master,
+		Gate: d.door.gate, Debug: d.door.debug(), StateCacheBytes: d.flags.stateCacheBytes,
 		Metrics: d.master.Metrics(), MetricsRate: (*master.Rate)(&d.flags.metricsRate), Collectors: []prometheus.Collector{collector.New(d.registrar)},
 	})
 }
