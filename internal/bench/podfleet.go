@@ -86,8 +86,7 @@ func podTask(n, moment int, state wire.TaskState) wire.Task {
 
 // podDefinition is what a user sends to define a pod.
 func podDefinition(n int) []byte {
-	return fmt.Appendf(nil, `{"id":%q,"labels":{"team":"benchmarks","tier":"backend"},`+
-		`"environment":{"MODE":"production"},"networks":[{"mode":"host"}],"scaling":{"kind":"fixed","instances":1},`+
+	return fmt.Appendf(nil, `{"id":%q,"labels":{"team":"bench","tier":"backend"},"networks":[{"mode":"host"}],"scaling":{"kind":"fixed","instances":1},`+
 		`"containers":[{"name":"main","exec":{"command":{"shell":"sleep 86400"}},"resources":{"cpus":0.1,"mem":32}}]}`, podID(n))
 }
 

@@ -30,7 +30,7 @@ type readLine struct {
 	Kind  string        // of Post
 	After time.Duration // from the beginning of the job to its first request
 	Times int           // how often; 0 is until all that have an end are done
-	For   time.Duration // or how long: no request begins later; Times is 0 then
+	For   time.Duration // or how long: no request but the first begins later; Times is 0 then
 	Pause time.Duration // before each request but the first
 }
 
@@ -110,7 +110,7 @@ func (line readLine) read(ctx context.Context, client *http.Client, address stri
 		if err := rest(ctx, pause); err != nil {
 			return all, err
 		}
-		if line.done(begun, over) {
+		if line.done(len(all), begun, over) {
 			return all, nil
 		}
 		r, err := readOnce(ctx, client, "http://"+line.User+address+line.Path, line.request, buf)
@@ -136,10 +136,11 @@ func rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// done reports whether a line that has no number of requests makes none any more.
-func (line readLine) done(begun time.Time, over <-chan struct{}) bool {
+// done reports whether a line that has no number of requests makes none any more,
+// after so many.
+func (line readLine) done(requests int, begun time.Time, over <-chan struct{}) bool {
 	if line.For > 0 {
-		return time.Since(begun) >= line.For
+		return requests > 0 && time.Since(begun) >= line.For
 	}
 	return line.Times == 0 && closed(over)
 }
