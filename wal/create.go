@@ -40,6 +40,7 @@ func Create(dir string, o Options) (*Log, error) {
 	if err := l.create(); err != nil {
 		return nil, errors.Join(fmt.Errorf("create store %s: %w", dir, err), held.Close())
 	}
+	l.space.start()
 	return l, nil
 }
 
@@ -50,6 +51,7 @@ func newHistory() store.HistoryID { return store.HistoryID(uuid.New()) }
 func makeLog(dir string, o Options, held io.Closer, stored store.HistoryID) *Log {
 	l := &Log{dir: dir, o: o, log: o.Logger, lock: held, stored: stored, history: stored, pending: map[*pending]struct{}{}, readers: map[*pebble.DB]int{}}
 	l.watch = newWatch(dir, o.Logger)
+	l.space = newSpace(dir, o)
 	l.idle.L = &l.mu
 	return l
 }
@@ -96,6 +98,9 @@ func makeDir(f vfs.FS, dir string) error {
 func (l *Log) create() error {
 	f := l.o.FS
 	path := func(name string) string { return f.PathJoin(l.dir, name) }
+	if err := l.space.mayOpen(); err != nil {
+		return err
+	}
 	// CREATING first: from here on what is in the directory is ours to clear.
 	if err := errors.Join(writeFile(f, path(fileCreating), nil), syncDir(f, l.dir)); err != nil {
 		return err
@@ -125,7 +130,7 @@ func (l *Log) create() error {
 
 // createPebble makes the database and what the store says of itself in it.
 func (l *Log) createPebble(dir string) error {
-	l.gate = &gate{FS: l.o.FS, watch: l.watch}
+	l.gate = &gate{FS: l.o.FS, watch: l.watch, space: l.space}
 	o := pebbleOptions(l.gate, l.watch)
 	o.FormatMajorVersion = pebbleFormat
 	o.ErrorIfExists = true

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -28,6 +29,8 @@ type witness struct {
 	history store.HistoryID
 	every   time.Duration // negative: with every record
 	failed  func(error)   // told of a failed write, which is never repeated
+	since   atomic.Int64  // since when it is behind, in Unix nanoseconds; 0 while it is not
+	reached atomic.Uint64 // written.Seq, for who must not wait for the disk
 
 	mu   sync.Mutex // guards mark
 	mark store.Mark // durable, to be written
@@ -147,6 +150,7 @@ func openWitness(f vfs.FS, dir string, history store.HistoryID, t testimony, m s
 	if err := w.write(); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
+	w.reached.Store(m.Seq)
 	go w.run()
 	return w, nil
 }
@@ -165,6 +169,9 @@ func (w *witness) advance(m store.Mark) error {
 		w.mark = m
 	}
 	w.mu.Unlock()
+	if w.since.Load() == 0 {
+		w.since.Store(time.Now().UnixNano())
+	}
 	if w.every < 0 {
 		return w.write()
 	}
@@ -225,7 +232,23 @@ func (w *witness) write() error {
 	}
 	w.gen++
 	w.written = m
+	w.reached.Store(m.Seq)
+	w.since.Store(0)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mark != m {
+		w.since.Store(time.Now().UnixNano())
+	}
 	return nil
+}
+
+// lag is how far it is behind what is durable. It never waits for the disk.
+func (w *witness) lag(durable store.Mark) (records uint64, behind time.Duration) {
+	since, reached := w.since.Load(), w.reached.Load()
+	if since == 0 || reached >= durable.Seq {
+		return 0, 0
+	}
+	return durable.Seq - reached, time.Since(time.Unix(0, since))
 }
 
 // witnessed is the mark in the file.
