@@ -34,10 +34,11 @@ type Options struct {
 	// FullBelow is the hard mark on the bytes that are free on the file system:
 	// below it the disk is full ([store.ErrDiskFull]). The registrar then adds
 	// nothing, so that what is left is there for removals, and the store is not
-	// opened for writing. 0 means 64 MiB, which holds one flush of Pebble's
-	// memtable, the log meanwhile, and a checkpoint of some 50,000 agents; with
-	// larger registries set it to three of their checkpoints. Negative: free
-	// space is not watched, and the first write that finds none ends the store.
+	// opened for writing. 0 means 64 MiB: a quarter for the log, a quarter for a
+	// flush of Pebble's memtable, and 32 MiB for a checkpoint, which is what lets
+	// go of the log; a registry with larger ones wants twice their size more.
+	// Negative: free space is not watched, and the first write that finds none
+	// ends the store.
 	FullBelow int64
 	// LowBelow is the soft mark: below it the disk is nearly full, and one that
 	// was full is so until this much is free. 0 means twice FullBelow; what is
