@@ -256,6 +256,104 @@ func TestInstancesOfAnUnreachableAgentAreDegraded(t *testing.T) {
 	})
 }
 
+func TestInstancesOfAnAgentThatIsForgottenAreGone(t *testing.T) {
+	inCluster(t, Options{AgentReregisterTimeout: time.Minute, RegistryMaxAgentAge: time.Hour}, func(c *cluster) {
+		c.define(aPod(t, "/web", 1))
+		a := c.join(newcomer("h1"))
+		a.update(wire.Update{Tasks: []wire.Task{podTask("/web", "1", "a", wire.TaskRunning)}})
+		a.breaks()
+		c.pass(2 * time.Minute)
+		c.pods("/web DEGRADED web.instance-1=DEGRADED")
+		c.pass(2 * time.Hour)
+		c.pods("/web DEGRADED")
+	})
+}
+
+func TestAContainerThatEndedBeforeAFailoverIsShown(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		c.define(aPod(t, "/web", 1))
+		a := c.join(newcomer("h1"))
+		c.failover()
+		back := comesBack(a.id, "h1")
+		back.Tasks = []wire.Task{podTask("/web", "1", "a", wire.TaskRunning)}
+		back.CompletedTasks = []wire.Task{podTask("/web", "1", "b", wire.TaskFinished), podTask("/web", "0", "a", wire.TaskFailed)}
+		c.join(back)
+		c.pods("/web STABLE web.instance-1=STABLE")
+		var got []string
+		for i := range mustPod(c.State(), "/web").Instances {
+			for _, task := range i.Instance.Tasks {
+				got = append(got, task.Container+" "+task.Condition.State())
+			}
+		}
+		if want := []string{"a TASK_RUNNING", "b TASK_FINISHED"}; !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	})
+}
+
+func TestAFailedInstanceDoesNotComeBackByTellingOfItAgain(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		c.define(aPod(t, "/web", 1))
+		a := c.join(newcomer("h1"))
+		a.update(wire.Update{Tasks: []wire.Task{podTask("/web", "1", "a", wire.TaskRunning)}})
+		failed := podTask("/web", "1", "a", wire.TaskFailed)
+		a.update(wire.Update{Tasks: []wire.Task{failed}})
+		a.update(wire.Update{Tasks: []wire.Task{podTask("/web", "2", "a", wire.TaskRunning), failed}})
+		c.pods("/web STABLE web.instance-2=STABLE")
+		if ended := mustPod(c.State(), "/web").Ended; ended != nil {
+			t.Errorf("%s is told of still", ended.Instance.ID)
+		}
+	})
+}
+
+func TestTwoDefinitionsAtOnceHaveTwoVersions(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		release := c.gate.hold()
+		kept := make(chan *pod.Definition, 2)
+		for range 2 {
+			go func() {
+				d, err := c.PutPod(c.Context(), aPod(t, "/web", 1), By{})
+				if err != nil {
+					t.Error(err)
+				}
+				kept <- d
+			}()
+			c.settle()
+		}
+		release(nil)
+		if a, b := <-kept, <-kept; a.Version.Equal(b.Version.Time) {
+			t.Errorf("both are of %v", a.Version)
+		}
+	})
+}
+
+func TestWhenATaskBeganIsNotForgottenWithItsNextStatus(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		c.define(aPod(t, "/web", 1))
+		a := c.join(newcomer("h1"))
+		healthy := true
+		task := podTask("/web", "1", "a", wire.TaskRunning)
+		task.HealthCheck, task.Statuses[0].Healthy = `{}`, &healthy
+		a.update(wire.Update{Tasks: []wire.Task{task}})
+		of := func() pod.Task {
+			for i := range mustPod(c.State(), "/web").Instances {
+				return i.Instance.Tasks[0]
+			}
+			return pod.Task{}
+		}
+		was := of()
+		c.pass(time.Minute)
+		again := podTask("/web", "1", "a", wire.TaskRunning)
+		again.HealthCheck, again.Statuses[0].Healthy = `{}`, &healthy
+		again.Statuses[0].ContainerStatus = `{"network_infos":[{"ip_addresses":[{"ip_address":"10.0.0.1"}]}]}`
+		a.update(wire.Update{Tasks: []wire.Task{again}})
+		is := of()
+		if len(is.Networks) != 1 || !is.Started.Equal(was.Started) || !is.Staged.Equal(was.Staged) || !is.HealthSince.Equal(was.HealthSince) {
+			t.Errorf("it is %+v, and was %+v", is, was)
+		}
+	})
+}
+
 func TestAnAgentThatSaysTheSameAgainChangesNoPod(t *testing.T) {
 	inCluster(t, Options{}, func(c *cluster) {
 		c.define(aPod(t, "/web", 1))

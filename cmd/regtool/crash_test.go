@@ -23,7 +23,14 @@ import (
 // killed.
 const crashWriterEnv = "REGTOOL_TEST_CRASH_WRITER"
 
-const crashRounds = 30
+// crashRounds is how often the writer is killed; a few times show the race
+// detector the same code.
+func crashRounds() int {
+	if testing.Short() {
+		return 8
+	}
+	return 30
+}
 
 // The storm of a crash test is one endless sequence of operations in which
 // each changes something, so that the revision is the number of operations
@@ -41,14 +48,14 @@ func TestKilledWriterLeavesWhatItAcknowledged(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	reg := registry.New()
-	for round := range crashRounds {
+	for round := range crashRounds() {
 		acknowledged := killedAfter(t, dir, rng.IntN(800))
 		reg = afterCrash(t, dir, reg, acknowledged)
 		if t.Failed() {
 			t.Fatalf("in round %d, at revision %d", round, reg.Revision())
 		}
 	}
-	t.Logf("%d rounds, %d operations, %d agents left", crashRounds, reg.Revision(), reg.Count())
+	t.Logf("%d rounds, %d operations, %d agents left", crashRounds(), reg.Revision(), reg.Count())
 	v, err := checkDir(t.Context(), dir, false)
 	if err != nil || !v.Sound {
 		t.Errorf("check: %+v, %v", v, err)

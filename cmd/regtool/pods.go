@@ -22,7 +22,8 @@ the others are. A pod that is defined is DEGRADED until agents report that its
 instances run: the master launches nothing.
 
 With --watch it asks again each second, and prints them anew when something has
-changed, until it is interrupted. The master may go away and come back meanwhile.
+changed, until it is interrupted. The master may go away meanwhile, and come
+back.
 
 The file of --credential is YAML or JSON:
 

@@ -35,10 +35,10 @@ The file of --credential is YAML or JSON, as Mesos's agents have it:
   principal: fleet
   secret: the password
 
---pods has the agents report an instance of each of so many pods, and defines the
-pods over PUT /v2/pods once all have registered. A master that does not let us is
-no failure: that is said, and only pods that are defined are shown. As the agents
-stay members in the end, so the pods stay defined.
+--pods has the agents report an instance of each of so many pods, and defines
+the pods over PUT /v2/pods once all have registered. A master that does not let
+us is no failure: that is said, and only pods that are defined are shown. As the
+agents stay members in the end, so the pods stay defined.
 
 --flap breaks connections at random, so many a second; --partition lets a share
 of the agents fall silent once all have registered: their connections stand, but

@@ -49,12 +49,13 @@ type MetricsParams struct {
 
 // TableCosts are nanoseconds: of a counter's increment, of the same while 16
 // goroutines do nothing else, and of adding and of removing one of 100,000
-// metrics.
+// metrics; and the memory that one of these has, but for its name.
 type TableCosts struct {
 	IncrementNs   float64 `json:"increment_ns"`
 	IncrementBy16 float64 `json:"increment_by_16_ns"`
 	AddNs         float64 `json:"add_ns"`
 	RemoveNs      float64 `json:"remove_ns"`
+	MetricBytes   float64 `json:"bytes_per_metric"`
 }
 
 // MetricsRow is one kind of request at one size: medians over the rounds, ratios
@@ -319,12 +320,14 @@ func tableCosts() (c TableCosts, err error) {
 	for i := range all {
 		all[i] = fmt.Sprintf("metrics/of/a/benchmark/%077d", i*7919%names) // as long as Mesos's, in no order
 	}
+	before := liveHeap()
 	c.AddNs = each(names, func() {
 		for _, name := range all {
 			_, e := table.Counter(name)
 			err = errors.Join(err, e)
 		}
 	})
+	c.MetricBytes = (float64(liveHeap()) - float64(before)) / names
 	c.RemoveNs = each(names, func() {
 		for _, name := range all {
 			err = errors.Join(err, table.Remove(name))
@@ -344,8 +347,8 @@ func (r MetricsReport) Tables() (answers, costs Table) {
 			times(row.RatioQuiet), times(row.RatioChanged), times(row.RatioAll), times(row.RatioRemembered), milli(row.Published),
 		})
 	}
-	ns := func(v float64) string { return fmt.Sprintf("%.1f", v) }
-	costs = Table{Header: []string{"ns/increment", "ns by 16", "ns/add", "ns/remove"},
-		Rows: [][]string{{ns(r.Table.IncrementNs), ns(r.Table.IncrementBy16), ns(r.Table.AddNs), ns(r.Table.RemoveNs)}}}
+	tenths := func(v float64) string { return fmt.Sprintf("%.1f", v) }
+	costs = Table{Header: []string{"ns/increment", "ns by 16", "ns/add", "ns/remove", "B/metric"},
+		Rows: [][]string{{tenths(r.Table.IncrementNs), tenths(r.Table.IncrementBy16), tenths(r.Table.AddNs), tenths(r.Table.RemoveNs), tenths(r.Table.MetricBytes)}}}
 	return answers, costs
 }

@@ -30,7 +30,7 @@ func TestMetricsMeasuresEachKindAtEachSize(t *testing.T) {
 			t.Errorf("row %d is %+v", i, row)
 		}
 	}
-	if c := r.Table; c.IncrementNs <= 0 || c.IncrementBy16 <= 0 || c.AddNs <= 0 || c.RemoveNs <= 0 {
+	if c := r.Table; c.IncrementNs <= 0 || c.IncrementBy16 <= 0 || c.AddNs <= 0 || c.RemoveNs <= 0 || c.MetricBytes <= 0 {
 		t.Errorf("the costs of a table are %+v", c)
 	}
 	if left, err := os.ReadDir(b.Dir); err != nil || len(left) > 0 {

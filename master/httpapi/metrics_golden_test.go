@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -181,6 +182,21 @@ func TestPrometheusReadsTheNamesThatPeopleGive(t *testing.T) {
 		want = map[string]string{"framework": `id"1`, "framework_name": oddName, "role": `"x"`}
 		if got := valueOf(found["mesos_framework_suppressed"], want); got != 0 {
 			t.Errorf("the role %q is suppressed: %v, want 0", `"x"`, got)
+		}
+	})
+}
+
+func TestDocumentHasEveryFamilyOfPrometheus(t *testing.T) {
+	document, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inMeasuredCluster(t, func(h http.Handler) {
+		text := send(h, http.MethodGet, "/metrics").Body.String()
+		for _, f := range regexp.MustCompile(`(?m)^# TYPE ((mesos|registrar)_\w+) `).FindAllStringSubmatch(text, -1) {
+			if !regexp.MustCompile("`" + f[1] + "[`{]").Match(document) {
+				t.Errorf("docs/metrics.md does not have %s", f[1])
+			}
 		}
 	})
 }

@@ -206,7 +206,7 @@ func TestPrometheusFindsNothingToComplainOf(t *testing.T) {
 	if _, err := table.Block("master/frameworks/f/1/", `framework="1"`, shape); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"master/task_failed/source_x/reason_y", "frameworks/p/q/messages_received"} {
+	for _, name := range []string{"master/task_failed/source_x/reason_y", "frameworks/p/q/messages_received", "frameworks/of-somebody-else"} {
 		if _, err := table.Counter(name); err != nil {
 			t.Fatal(err)
 		}

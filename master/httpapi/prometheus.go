@@ -83,8 +83,9 @@ func (c *tableCollector) Collect(ch chan<- prometheus.Metric) {
 			continue
 		}
 		if rest, is := strings.CutPrefix(name, "frameworks/"); is {
-			at := strings.LastIndexByte(rest, '/')
-			ch <- prometheus.MustNewConstMetric(principalDesc, prometheus.CounterValue, v, strings.ToValidUTF8(rest[:at], "�"), strings.TrimPrefix(rest[at+1:], "messages_"))
+			if at := strings.LastIndex(rest, "/messages_"); at >= 0 {
+				ch <- prometheus.MustNewConstMetric(principalDesc, prometheus.CounterValue, v, strings.ToValidUTF8(rest[:at], "�"), rest[at+len("/messages_"):])
+			}
 			continue
 		}
 		if rest, is := strings.CutPrefix(name, "master/task_"); is {

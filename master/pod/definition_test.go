@@ -3,9 +3,13 @@ package pod
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -186,3 +190,34 @@ const fullDefinition = `{
 		},
 		{"name": "side", "exec": {"command": {"shell": "sleep 1"}}, "resources": {"cpus": 0.25, "mem": 32}, "healthCheck": {"exec": {"command": {"shell": "true"}}}}
 	]}`
+
+// TestDefinitionsOfOthersAreRead reads those that clients are tested with. Some are
+// not valid, without a container for example, but all have the right types. That of
+// dcos-ui has not, nor would Marathon take it: its protocol is no array.
+func TestDefinitionsOfOthersAreRead(t *testing.T) {
+	dir := os.Getenv("REGISTRAR_FIXTURES")
+	if dir == "" {
+		t.Skip("REGISTRAR_FIXTURES is not set")
+	}
+	for _, file := range []string{"dcos-core-cli/pod-good_status.json", "go-marathon/GET-v2_pods_fake-pod--status.json", "go-marathon/GET-v2_pods_fake-pod2--status.json"} {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var status struct {
+			Spec jsontext.Value `json:"spec"`
+		}
+		if err := json.Unmarshal(text, &status); err != nil {
+			t.Fatal(err)
+		}
+		d, err := Parse(status.Spec)
+		switch {
+		case errors.As(err, new(*InvalidError)):
+			t.Logf("%s: %v", file, err)
+		case err != nil:
+			t.Errorf("%s: %v", file, err)
+		case d.ID == "":
+			t.Errorf("%s: it has no ID", file)
+		}
+	}
+}

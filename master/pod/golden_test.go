@@ -55,6 +55,30 @@ func TestStatusesLookAsInTheGoldenFiles(t *testing.T) {
 	}
 }
 
+func TestTheManualShowsAnInstanceOfTheGoldenFiles(t *testing.T) {
+	manual, err := os.ReadFile("../../docs/pods.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := bytes.Cut(manual, []byte("```json\n"))
+	block, _, _ := bytes.Cut(after, []byte("```"))
+	text, err := os.ReadFile(filepath.Join("testdata", "full.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden struct{ Instances []any }
+	if err := json.Unmarshal(text, &golden); err != nil {
+		t.Fatal(err)
+	}
+	var shown any
+	if err := json.Unmarshal(block, &shown); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(golden.Instances[0], shown); diff != "" {
+		t.Errorf("(-golden +manual):\n%s", diff)
+	}
+}
+
 // The statuses that clients are tested with have no field that ours lack, in the
 // same places, but for what only old versions had.
 func TestStatusesHaveTheFieldsOfRecordedOnes(t *testing.T) {

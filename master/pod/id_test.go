@@ -70,5 +70,10 @@ func TestTimesHaveThreeDigitsExceptInJava(t *testing.T) {
 		if got, java := FormatTime(row.at), javaTime(row.at); got != row.want || java != row.java {
 			t.Errorf("got %s and %s, want %s and %s", got, java, row.want, row.java)
 		}
+		for _, text := range []string{row.want, row.java} {
+			if got, err := ParseTime(text); err != nil || !got.Equal(row.at.Truncate(time.Millisecond)) {
+				t.Errorf("%s reads back as %v, %v", text, got, err)
+			}
+		}
 	}
 }

@@ -35,9 +35,13 @@ func (t *Time) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // FormatTime writes a time as Marathon does.
 func FormatTime(t time.Time) string { return t.UTC().Format(timeForm) }
 
-// ParseTime reads a time with any offset from UTC.
+// ParseTime reads a time with any offset from UTC. Seconds may be left out, as
+// Java does.
 func ParseTime(text string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		t, err = time.Parse("2006-01-02T15:04Z07:00", text)
+	}
 	if err != nil {
 		return time.Time{}, wrongType("is not a time as 2006-01-02T15:04:05.000Z")
 	}
