@@ -26,6 +26,7 @@ type batch struct {
 	began time.Time // when it went to the store
 	// settled is true once somebody answers it: the publisher, or the watchdog.
 	settled atomic.Bool
+	hung    error // why the watchdog did; set before it settles
 }
 
 // point is a registry and its place in the store.
@@ -131,12 +132,12 @@ func (r *Registrar) decide(waiting []*Pending) (b *batch, rest []*Pending) {
 		if !p.take(aBatch) { // its caller stopped waiting
 			continue
 		}
+		b.pending = append(b.pending, p)
 		if r.try(p); r.full != nil && p.err == r.full {
+			b.pending = b.pending[:len(b.pending)-1]
 			r.stats.noRoom()
 			p.end(Result{}, notApplied(r.full)) // at once: it rests on nothing that is under way
-			continue
 		}
-		b.pending = append(b.pending, p)
 	}
 	r.queue.decided(n, bytes)
 	if r.record.n > 0 {
@@ -242,7 +243,9 @@ func (r *Registrar) append(b *batch) error {
 	data := r.record.finish(r.recovery.Identity.History, last.Epoch, r.options.Now(), r.draft.Rows())
 	b.began = start
 	r.watchdog.appending.Store(b)
+	callOff := r.guard(b, r.fail) // the writer answers, whenever it has b back
 	wait, err := r.store.Append(store.Record{Mark: b.next.mark, First: last.Revision + 1, Data: data})
+	callOff()
 	r.watchdog.appending.Store(nil)
 	if err != nil {
 		return err // the store names the record
@@ -263,7 +266,7 @@ func (r *Registrar) publish() {
 		start := time.Now()
 		err := r.await(b)
 		if !b.settle() { // it took too long
-			broken = cmp.Or(broken, r.failure())
+			broken = cmp.Or(broken, b.hung)
 			continue
 		}
 		if err != nil {
@@ -307,6 +310,7 @@ func (r *Registrar) await(b *batch) error {
 	}
 	r.watchdog.waiting.Store(b)
 	defer r.watchdog.waiting.Store(nil)
+	defer r.guard(b, func(cause error) { r.giveUp(b, cause) })()
 	return b.wait()
 }
 

@@ -65,9 +65,8 @@ type Health struct {
 // none: it answers also while the disk does not.
 func (r *Registrar) Health() Health {
 	logged, size := r.checkpoints.behind(r.current.Load().logged)
-	h := Health{State: Healthy, CheckpointBehind: logged,
+	h := Health{State: Healthy, CheckpointBehind: logged, OldestUnsynced: r.watchdog.oldest(),
 		CheckpointAge: time.Since(r.opened) - time.Duration(r.checkpoints.at.Load())}
-	_, h.OldestUnsynced = r.watchdog.oldest()
 	if w, ok := r.store.(store.Watched); ok {
 		h.Storage = w.Condition()
 	}

@@ -95,7 +95,7 @@ func open(ctx context.Context, s store.Store, o Options) (*Registrar, error) {
 		return nil, err
 	}
 	r.checkpoints.start(found, o.CheckpointBytes)
-	r.watchdog.init()
+	r.watchdog.abandoned = make(chan struct{})
 	r.lifetime, r.end = context.WithCancel(context.Background())
 	o.Logger.Info("registrar recovered", "history", found.Identity.History, "epoch", r.decided.mark.Epoch,
 		"revision", reg.Revision(), "agents", reg.Len(registry.Admitted), "unreachable", reg.Len(registry.Unreachable),
@@ -103,7 +103,6 @@ func open(ctx context.Context, s store.Store, o Options) (*Registrar, error) {
 	go r.write(first)
 	go r.publish()
 	go r.checkpointing()
-	go r.watch()
 	return r, nil
 }
 
@@ -165,11 +164,11 @@ func (r *Registrar) Close() error {
 	select {
 	case <-r.published:
 	case <-r.watchdog.abandoned:
-		r.leave()
-		return r.closeErr
+		if r.leave() {
+			return r.closeErr
+		}
 	}
 	r.end()
-	<-r.watchdog.done
 	<-r.checkpoints.done
 	if r.failure() == nil {
 		r.lastCheckpoint()
@@ -182,10 +181,17 @@ func (r *Registrar) Close() error {
 	return r.closeErr
 }
 
-// leave ends without the store, which may never answer.
-func (r *Registrar) leave() {
+// leave ends without the store, which may never answer. It reports false if that
+// has answered meanwhile.
+func (r *Registrar) leave() bool {
+	select {
+	case <-r.published:
+		return false
+	default:
+	}
 	r.end()
 	go r.store.Close()
 	r.closeErr = r.failure()
 	close(r.closed)
+	return true
 }

@@ -12,55 +12,40 @@ type watchdog struct {
 	appending atomic.Pointer[batch] // which the writer is handing to the store
 	waiting   atomic.Pointer[batch] // for which the publisher waits
 	abandoned chan struct{}         // closed when all that was under way is answered in the publisher's place
-	done      chan struct{}         // closed when its goroutine has ended
 }
 
-func (w *watchdog) init() {
-	w.abandoned, w.done = make(chan struct{}), make(chan struct{})
-}
-
-// oldest is the oldest batch that the store has and did not make durable, and
-// for how long it has it.
-func (w *watchdog) oldest() (b *batch, age time.Duration) {
-	if b = w.waiting.Load(); b == nil {
+// oldest is for how long the store has had the oldest batch that is not
+// durable; 0 if there is none.
+func (w *watchdog) oldest() time.Duration {
+	b := w.waiting.Load()
+	if b == nil {
 		b = w.appending.Load()
 	}
 	if b == nil {
-		return nil, 0
+		return 0
 	}
-	return b, time.Since(b.began)
+	return time.Since(b.began)
 }
 
-// watch is the watchdog's goroutine; it ends with r.lifetime, or once it has
-// given up.
-func (r *Registrar) watch() {
-	defer close(r.watchdog.done)
-	const looks = 20 // until it gives up
-	tick := time.NewTicker(max(r.options.HungAfter/looks, time.Millisecond))
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-r.lifetime.Done():
-			return
-		}
-		if b, age := r.watchdog.oldest(); age >= r.options.HungAfter && !b.first() && r.giveUp(b, age) {
-			return
-		}
+// guard calls bark once the store has had b for too long, unless it is called
+// off before. The first record of an epoch may take as long as it needs: the
+// store may have a log to write into tables before it.
+func (r *Registrar) guard(b *batch, bark func(cause error)) (callOff func() bool) {
+	if b.first() {
+		return func() bool { return false }
 	}
+	return time.AfterFunc(r.options.HungAfter-time.Since(b.began), func() {
+		bark(fmt.Errorf("record %d is not durable after %v: the disk does not answer", b.next.mark.Seq, r.options.HungAfter))
+	}).Stop
 }
 
-// giveUp stops the engine. It answers all batches under way in place of the
-// publisher, which waits for the first of them, until the writer has ended. It
-// reports false if it cannot: the batch came just now, or the writer still has it.
-func (r *Registrar) giveUp(b *batch, age time.Duration) bool {
-	cause := fmt.Errorf("record %d is not durable after %v: the disk does not answer", b.next.mark.Seq, age.Round(time.Millisecond))
-	if b != r.watchdog.waiting.Load() {
-		r.fail(cause) // once; the writer says what becomes of it
-		return false
-	}
+// giveUp stops the engine, unless the publisher has b back just now. It answers
+// all batches under way in place of the publisher, which waits for b, until the
+// writer has ended.
+func (r *Registrar) giveUp(b *batch, cause error) {
+	b.hung = cause
 	if !b.settle() {
-		return false
+		return
 	}
 	r.fail(cause)
 	b.abandon(unknown(cause), cause)
@@ -68,12 +53,10 @@ func (r *Registrar) giveUp(b *batch, age time.Duration) bool {
 		b.abandon(unknown(cause), cause)
 	}
 	close(r.watchdog.abandoned)
-	return true
 }
 
 // settle decides between publisher and watchdog: whoever is first answers.
 func (b *batch) settle() bool { return b.settled.CompareAndSwap(false, true) }
 
-// first says that this is the record which begins the epoch. It may take as long
-// as it needs: the store may have a log to write into tables before it.
+// first says that this is the record which begins the epoch.
 func (b *batch) first() bool { return len(b.pending) == 0 }

@@ -16,10 +16,10 @@ func (l *Log) Condition() store.Condition {
 	l.space.condition(&c)
 	l.watch.condition(&c)
 	l.mu.Lock()
-	w, durable := l.witness, l.durable
+	w := l.witness
 	l.mu.Unlock()
 	if w != nil {
-		c.UnwitnessedRecords, c.WitnessBehind = w.lag(durable)
+		c.UnwitnessedRecords, c.WitnessBehind = w.lag()
 	}
 	return c
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -29,11 +28,11 @@ type witness struct {
 	history store.HistoryID
 	every   time.Duration // negative: with every record
 	failed  func(error)   // told of a failed write, which is never repeated
-	since   atomic.Int64  // since when it is behind, in Unix nanoseconds; 0 while it is not
-	reached atomic.Uint64 // written.Seq, for who must not wait for the disk
 
-	mu   sync.Mutex // guards mark
-	mark store.Mark // durable, to be written
+	mu      sync.Mutex // guards what follows, and is not held while the disk writes
+	mark    store.Mark // durable, to be written
+	reached uint64     // written.Seq
+	since   time.Time  // since when it is behind; zero while it is not
 
 	writing sync.Mutex // guards what follows, and the file
 	gen     uint64
@@ -144,13 +143,12 @@ func openWitness(f vfs.FS, dir string, history store.HistoryID, t testimony, m s
 	}
 	w := &witness{
 		file: file, history: history, every: every, failed: failed,
-		mark: m, gen: t.gen, written: t.mark,
+		mark: m, reached: t.mark.Seq, gen: t.gen, written: t.mark,
 		kick: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := w.write(); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	w.reached.Store(m.Seq)
 	go w.run()
 	return w, nil
 }
@@ -167,11 +165,11 @@ func (w *witness) advance(m store.Mark) error {
 	w.mu.Lock()
 	if m.Seq > w.mark.Seq {
 		w.mark = m
+		if w.since.IsZero() {
+			w.since = time.Now()
+		}
 	}
 	w.mu.Unlock()
-	if w.since.Load() == 0 {
-		w.since.Store(time.Now().UnixNano())
-	}
 	if w.every < 0 {
 		return w.write()
 	}
@@ -232,23 +230,23 @@ func (w *witness) write() error {
 	}
 	w.gen++
 	w.written = m
-	w.reached.Store(m.Seq)
-	w.since.Store(0)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.reached, w.since = m.Seq, time.Time{}
 	if w.mark != m {
-		w.since.Store(time.Now().UnixNano())
+		w.since = time.Now() // not before: what it has just written was older
 	}
 	return nil
 }
 
 // lag is how far it is behind what is durable. It never waits for the disk.
-func (w *witness) lag(durable store.Mark) (records uint64, behind time.Duration) {
-	since, reached := w.since.Load(), w.reached.Load()
-	if since == 0 || reached >= durable.Seq {
+func (w *witness) lag() (records uint64, behind time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.since.IsZero() {
 		return 0, 0
 	}
-	return durable.Seq - reached, time.Since(time.Unix(0, since))
+	return w.mark.Seq - w.reached, time.Since(w.since)
 }
 
 // witnessed is the mark in the file.
