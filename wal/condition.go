@@ -10,7 +10,8 @@ var _ store.Watched = (*Log)(nil)
 func (l *Log) Room() error { return l.space.room() }
 
 // Condition says how the disk is, and how far the witness has come. It costs no
-// input or output.
+// input or output: of a log that was opened for reading, what is free was asked
+// then.
 func (l *Log) Condition() store.Condition {
 	var c store.Condition
 	l.space.condition(&c)

@@ -29,7 +29,9 @@ func Open(dir string, o Options) (*Log, error) {
 	if err := l.open(); err != nil {
 		return nil, errors.Join(err, l.lock.Close())
 	}
-	if !o.ReadOnly {
+	if o.ReadOnly {
+		l.space.look() // for Condition
+	} else {
 		l.space.start()
 	}
 	return l, nil

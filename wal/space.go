@@ -52,8 +52,13 @@ type space struct {
 	stop, done chan struct{} // nil unless watching
 }
 
+// newSpace has the marks of o. A log that is opened for reading needs no space,
+// and says nothing of it in its log.
 func newSpace(dir string, o Options) *space {
 	s := &space{fs: o.FS, dir: dir, log: o.Logger}
+	if o.ReadOnly {
+		s.log = slog.New(slog.DiscardHandler)
+	}
 	if o.FullBelow > 0 {
 		s.full, s.low = uint64(o.FullBelow), uint64(o.LowBelow)
 	}

@@ -163,6 +163,8 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
+func (l *lines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+
 // count is how many lines there are with this in them.
 func (l *lines) count(text string) int {
 	l.mu.Lock()
@@ -196,7 +198,7 @@ func TestWhatFindsNoSpaceIsTriedAtLeisureUntilThereIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text lines
 		disk := &noTables{}
-		l, err := wal.Create(testDir, wal.Options{FS: errorfs.Wrap(newSized(1<<40), disk), Logger: slog.New(slog.NewTextHandler(&text, nil))})
+		l, err := wal.Create(testDir, wal.Options{FS: errorfs.Wrap(newSized(1<<40), disk), Logger: text.logger()})
 		if err != nil {
 			t.Fatal(err)
 		}
