@@ -47,7 +47,9 @@ func TestOnAFullDiskNothingIsAddedAndTheRestIsDone(t *testing.T) {
 		"readmit": ops.Readmit{Agent: registry.Agent{ID: "unheard", Hostname: "h"}},
 		"a key":   ops.Put{Table: "t", Key: "k2", Value: "v"},
 		"request": registrar.Request{Operation: admit("asked"), ID: "r1"},
-		"some":    does(func(d *registry.Draft) error { return errors.Join(ops.Remove{ID: "goes"}.Apply(d), admit("x").Apply(d), admit("y").Apply(d)) }),
+		"some": does(func(d *registry.Draft) error {
+			return errors.Join(ops.Remove{ID: "goes"}.Apply(d), admit("x").Apply(d), admit("y").Apply(d))
+		}),
 	}
 	before := r.Snapshot()
 	for name, op := range adds {

@@ -152,9 +152,6 @@ func (w *watch) events() *pebble.EventListener {
 			w.log.Error("storage engine found damage", "dir", w.dir, "path", i.Path, "err", brief(i.Details))
 		},
 		WALCreated: w.logCreated,
-		LowDiskSpace: func(i pebble.LowDiskSpaceInfo) {
-			w.log.Warn("disk space is running low", "dir", w.dir, "free", i.AvailBytes, "total", i.TotalBytes)
-		},
 		WriteStallBegin: func(i pebble.WriteStallBeginInfo) {
 			w.log.Warn("records wait for the storage engine before they are durable", "dir", w.dir, "reason", i.Reason)
 			w.stall(time.Now())
