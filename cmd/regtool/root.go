@@ -32,6 +32,7 @@ func commands() []*cobra.Command {
 		newDeleteCommand(),
 		newScanCommand(),
 		newCheckCommand(),
+		newStatusCommand(),
 		newServeCommand(),
 		newSimulateCommand(),
 		newPodsCommand(),
