@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/eaba02dc/registrar/internal/duration"
 	"github.com/eaba02dc/registrar/master/httpapi"
 	"github.com/eaba02dc/registrar/registrar"
 )
@@ -160,5 +159,5 @@ func diskText(free, size uint64) string {
 }
 
 func seconds(s float64) string {
-	return duration.Format(time.Duration(s * float64(time.Second)).Round(time.Millisecond))
+	return time.Duration(s * float64(time.Second)).Round(time.Millisecond).String()
 }
