@@ -278,6 +278,7 @@ func TestASlowBatchNamesTheStageThatTookLongest(t *testing.T) {
 		submit(t, r, does(func(*registry.Draft) error { time.Sleep(200 * time.Millisecond); return nil }))
 		slow.Wait(t.Context())
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if !strings.Contains(text.String(), "stage=queued took=1.1s") {
 			t.Errorf("the log has %s", text)
 		}
