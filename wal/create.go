@@ -173,7 +173,15 @@ func (l *Log) createPebble(dir string, begin *beginning) error {
 		}
 		l.watch.opened.Store(true)
 		l.db = db
-		return errors.Join(l.createMeta(db), l.createCheckpoint(begin), l.watch.flush(db), db.Close())
+		err = l.createMeta(db)
+		if err == nil {
+			err = l.createCheckpoint(begin)
+		}
+		if err == nil {
+			err = l.watch.flush(db)
+		}
+		l.gate.leaving.Store(true)
+		return errors.Join(err, db.Close())
 	})
 	return errors.Join(err, l.gate.close())
 }

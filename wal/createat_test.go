@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -141,5 +142,25 @@ func TestABeginningThatIsBrokenOffLeavesNoStore(t *testing.T) {
 	}
 	if _, err := wal.CreateAt(t.Context(), testDir, wal.Options{FS: fs, Logger: quiet}, store.Mark{}, chunks); err == nil {
 		t.Error("a checkpoint of nothing is taken")
+	}
+}
+
+// TestABeginningOnAFullDiskLeavesNoStore lets all writes from the nth on fail.
+func TestABeginningOnAFullDiskLeavesNoStore(t *testing.T) {
+	for n := int64(1); ; n++ {
+		f := &fault{err: syscall.ENOSPC, lasts: true}
+		f.left.Store(n)
+		fs := memFS()
+		_, err := wal.CreateAt(t.Context(), testDir, wal.Options{FS: errorfs.Wrap(fs, f), Logger: quiet}, begun, slices.Values(storetest.Chunks(5)))
+		if err == nil {
+			break
+		}
+		l, err := wal.Open(testDir, wal.Options{FS: fs, Logger: quiet, ReadOnly: true})
+		if err == nil { // it is whole, and could not be opened for writing
+			l.Close()
+			mustHoldBeginning(t, fs, begun.Seq)
+		} else if !errors.Is(err, wal.ErrNotExist) {
+			t.Fatalf("from write %d on: %v", n, err)
+		}
 	}
 }
