@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"registrar/store"},
 	{"ops"},
 	{"agent/wire"},
-	{"registry", "master/metrics"},
+	{"registry", "master/metrics", "master/pod"},
 	{"internal/duration", "internal/jsonout", "internal/pack", "internal/secretfile", "master/leaves", "master/link", "testdata/cluster"},
 }
 
@@ -38,10 +38,11 @@ var onlyOurs = map[string][]string{
 	"registrar":        {"registrar/store", "ops", "registry", "internal/pack"},
 	"registrar/backup": {"registrar", "registrar/store", "registry"},
 	"wal":              {"registrar/store", "internal/pack"},
-	"master":           {"registrar", "ops", "registry", "agent/wire", "master/leaves", "master/link", "master/metrics"},
+	"master":           {"registrar", "ops", "registry", "agent/wire", "master/leaves", "master/link", "master/metrics", "master/pod"},
 	"master/leaves":    nil,
 	"master/metrics":   {"internal/jsonout"},
 	"master/link":      nil,
+	"master/pod":       {"internal/jsonout"},
 	"agent/wire":       {"registry"},
 }
 

@@ -198,6 +198,7 @@ var errOwnExport = errors.New("this is what regtool itself prints, and import re
 // ownOutput is how export's json and ndjson and inspect's JSON begin.
 var ownOutput = regexp.MustCompile(`^\s*(` +
 	`\{"master":(null|\{[^{}]*\}),"revision":\d+,"digest":"[0-9a-f]{32}","agents":|` +
+	`(\[\s*)?\{\s*"(table|pod)":\s*"([^"\\]|\\.)*",\s*"(key|version|revision)":|` +
 	`(\[\s*)?\{\s*"id":\s*"([^"\\]|\\.)*",\s*"state":\s*"(admitted|unreachable|gone)",\s*"since":)`)
 
 // importReason is what the log says of why; names of files are bytes without a

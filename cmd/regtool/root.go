@@ -37,6 +37,7 @@ func commands() []*cobra.Command {
 		newRestoreCommand(),
 		newServeCommand(),
 		newSimulateCommand(),
+		newPodsCommand(),
 		newBenchCommand(),
 		newDemoCommand(),
 		newDemoWriterCommand(),

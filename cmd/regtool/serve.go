@@ -101,6 +101,7 @@ func (d *daemon) run(cmd *cobra.Command) error {
 	if d.door, err = openDoor(&d.flags.door, d.log); err != nil {
 		return err
 	}
+	d.log.Info("who may come in as an agent is settled", "agents_need", d.flags.door.agentsNeed())
 	d.door.warn(d.flags.ip)
 	reload := make(chan os.Signal, 1) // before there is anything that the signal could end
 	signal.Notify(reload, syscall.SIGHUP)
@@ -232,8 +233,8 @@ func (d *daemon) answers(cmd *cobra.Command) http.Handler {
 	info, _ := debug.ReadBuildInfo()
 	return httpapi.New(d.master, httpapi.Options{
 		Build: mesosBuild(info), Flags: d.flags.values(cmd.Flags()), Cluster: d.flags.cluster, Logger: d.log, Ready: d.ready,
-		Agents: httpapi.AgentStream(d.master, httpapi.AgentStreamOptions{MaxStreams: d.flags.maxAgents, Logger: d.log}),
-		Gate:   d.door.gate, Debug: d.door.debug(), StateCacheBytes: d.flags.stateCacheBytes,
+		Agents: httpapi.AgentStream(d.master, httpapi.AgentStreamOptions{MaxStreams: d.flags.maxAgents, Logger: d.log}), Pods: d.master,
+		Gate: d.door.gate, Debug: d.door.debug(), StateCacheBytes: d.flags.stateCacheBytes,
 		Metrics: d.master.Metrics(), MetricsRate: (*master.Rate)(&d.flags.metricsRate), Collectors: []prometheus.Collector{collector.New(d.registrar)},
 	})
 }

@@ -33,6 +33,9 @@ type Options struct {
 	// Agents serves POST /api/v1/agent; see [AgentStream]. Nil means that agents
 	// cannot connect here.
 	Agents http.Handler
+	// Pods has those define pods who are let into the realm readwrite: a
+	// [*master.Master]. Nil means that they can only be read.
+	Pods PodKeeper
 	// Metrics are served by /metrics/snapshot, GET_METRICS and /metrics; nil means
 	// that there are none.
 	Metrics *metrics.Table
@@ -115,7 +118,7 @@ func New(source Source, o Options) *Handler {
 		mux.Handle("/debug/", o.Gate.guard(Readwrite, o.bounded(o.Debug)))
 	}
 	mux.Handle("/", o.bounded(http.HandlerFunc(notFound)))
-	return &Handler{a.timely(onlyPlainPaths(mux)), a}
+	return &Handler{a.timely(besides(a.pods(&o), onlyPlainPaths(mux))), a}
 }
 
 // api is what the handlers share.
@@ -127,6 +130,7 @@ type api struct {
 	log    *slog.Logger
 
 	shared      shared
+	podLists    podLists
 	turns       turns
 	cacheBytes  int64
 	sendTimeout time.Duration // of a piece of an answer

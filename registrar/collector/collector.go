@@ -86,18 +86,18 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		name string
 		took *registrar.Histogram
 	}{{"queued", &s.Queued}, {"decided", &s.Decided}, {"written", &s.Written}, {"synced", &s.Synced}, {"answered", &s.Answered}} {
-		ch <- histogram(stage, of.took, micro, minute, 1e-9, of.name)
+		ch <- histogram(stage, of.took, micro, minute, 1e9, of.name)
 	}
 }
 
 // histogram has a bucket for the values below each power of two from first to
-// last, in the unit that they are scaled to.
-func histogram(d *prometheus.Desc, h *registrar.Histogram, first, last int, scale float64, labels ...string) prometheus.Metric {
+// last, in a unit that has so many of theirs.
+func histogram(d *prometheus.Desc, h *registrar.Histogram, first, last int, unit float64, labels ...string) prometheus.Metric {
 	buckets, sum := map[float64]uint64{}, uint64(0)
 	for i, n := range h.Buckets[:last+1] {
 		if sum += n; i >= first {
-			buckets[float64(uint64(1)<<i-1)*scale] = sum
+			buckets[float64(uint64(1)<<i-1)/unit] = sum
 		}
 	}
-	return prometheus.MustNewConstHistogram(d, h.Count, float64(h.Sum)*scale, buckets, labels...)
+	return prometheus.MustNewConstHistogram(d, h.Count, float64(h.Sum)/unit, buckets, labels...)
 }
