@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -137,6 +138,45 @@ func TestNoDamageGoesUnnoticed(t *testing.T) {
 		check(fmt.Sprintf("with %#x behind its end", added), append(bytes.Clone(file), byte(added)))
 	}
 	check("twice", append(bytes.Clone(file), file...))
+}
+
+// TestASmallBackupNeverUnpacksToMuch hands it chunks of zeros.
+func TestASmallBackupNeverUnpacksToMuch(t *testing.T) {
+	file, _, _ := small(t)
+	zeros := make([]byte, 1<<20)
+	for name, c := range map[string]struct {
+		body []byte
+		want string
+	}{
+		"a large chunk":             {pack(t, len(zeros), zeros), "a chunk of 1048576 bytes, more than one may have"},
+		"one that says it is small": {pack(t, 1000, zeros), "a chunk of 1048576 bytes, where 1000 were announced"},
+		"one beyond all there are":  {pack(t, 1000, make([]byte, store.MaxData+1)), "decompressed size exceeds configured limit"},
+	} {
+		_, err := backup.Read(t.Context(), bytes.NewReader(withChunk(file, 2, c.body)))
+		if !errors.As(err, new(*backup.CorruptError)) || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestWhatCanBeCompressedWithoutEndIsKeptAsItIs(t *testing.T) {
+	r := engine(t, store.NewMemory())
+	for i := range 20 {
+		if _, err := r.Apply(t.Context(), ops.Put{Table: "zeros", Key: fmt.Sprint(i), Value: string(make([]byte, 60_000))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var file bytes.Buffer
+	if _, err := backup.Write(&file, r.Image(), made); err != nil {
+		t.Fatal(err)
+	}
+	if file.Len() < 1_000_000 {
+		t.Errorf("1,200,000 zeros are in a backup of %d bytes", file.Len())
+	}
+	b, err := backup.Read(t.Context(), &file)
+	if err != nil || b.Image.Registry.Digest() != r.Snapshot().Digest() {
+		t.Errorf("read back: %v", err)
+	}
 }
 
 func TestANewerBackupIsNotCalledDamaged(t *testing.T) {

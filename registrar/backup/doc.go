@@ -7,7 +7,9 @@
 // A backup holds the registry and the requests that are remembered with it, as a
 // checkpoint does, and not the log of how it came about. Every byte of it counts:
 // [Read] finds any that was changed, is missing or was added, and proves that
-// what is there amounts to the registry that was written.
+// what is there amounts to the registry that was written. It takes no more memory
+// than a small multiple of what the file's chunks hold, and they at most 128 times
+// the file.
 //
 //	b, err := backup.Read(ctx, file)
 //	…

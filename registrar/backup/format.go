@@ -20,13 +20,16 @@ import (
 // from a damaged one. Frames of version 1 stand in this order, and have bodies
 //
 //	1 head   made(8) history(16) seq(8) epoch(8) revision(8) count(8) digest(16)
-//	2 chunk  size(4) of the chunk  the chunk as one frame of zstd; one or more
+//	2 chunk  size(4) of the chunk  the chunk as one frame of zstd
+//	4 chunk  the chunk as it is
 //	3 end    chunks(8)  bytes(8) of all of them, by their sizes
 //	         SHA-256(32) of all bytes of the file before this frame
 //
 // made is when, in ns since 1970; history is the one of the store that was backed
 // up, and seq to digest its last place, with the highest epoch that it knew.
-// Chunks are those of a checkpoint.
+// Chunks are those of a checkpoint, one or more of either kind. Of kind 2 none has
+// more than 128 times the bytes of its zstd: what can be compressed further is of
+// kind 4, so that a small file never asks for much memory.
 //
 // A version is never changed after its release, and all later ones read it. What
 // rows of the registry and requests look like has versions of its own, inside
@@ -43,6 +46,11 @@ const (
 	kindHead  = 1
 	kindChunk = 2
 	kindEnd   = 3
+	kindPlain = 4
+
+	// maxRatio bounds what a byte of zstd unpacks to. Registries of agents that
+	// differ in little but their names come to a tenth of it.
+	maxRatio = 128
 
 	beginLen = len(magic) + 4 + 4
 	frameLen = 1 + 4 + 4

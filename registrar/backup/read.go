@@ -200,8 +200,13 @@ func (s *source) next(ctx context.Context) ([]byte, error) {
 	case err != nil:
 	case kind == kindChunk:
 		if err = s.inflate(body); err == nil {
-			return s.chunk, nil
+			return s.counted(s.chunk), nil
 		}
+	case kind == kindPlain:
+		if len(body) <= store.MaxData {
+			return s.counted(body), nil
+		}
+		err = tooLarge(len(body))
 	case kind == kindEnd:
 		if err = s.finish(body, before); err == nil {
 			return nil, io.EOF
@@ -217,20 +222,29 @@ func (s *source) inflate(body []byte) (err error) {
 	if len(body) < sizeLen {
 		return errShort
 	}
-	size := binary.LittleEndian.Uint32(body)
-	if size > store.MaxData {
-		return fmt.Errorf("a chunk of %d bytes, more than one may have", size)
+	size, packed := int(binary.LittleEndian.Uint32(body)), body[sizeLen:]
+	if size > min(store.MaxData, maxRatio*len(packed)) {
+		return tooLarge(size)
 	}
-	s.chunk, err = s.unpack.DecodeAll(body[sizeLen:], s.chunk[:0])
+	s.chunk, err = s.unpack.DecodeAll(packed, s.chunk[:0])
 	switch {
 	case err != nil:
 		return err
-	case len(s.chunk) != int(size):
+	case len(s.chunk) != size:
 		return fmt.Errorf("a chunk of %d bytes, where %d were announced", len(s.chunk), size)
 	}
-	s.end.chunks++
-	s.end.bytes += uint64(size)
 	return nil
+}
+
+// counted takes a chunk into the account.
+func (s *source) counted(chunk []byte) []byte {
+	s.end.chunks++
+	s.end.bytes += uint64(len(chunk))
+	return chunk
+}
+
+func tooLarge(size int) error {
+	return fmt.Errorf("a chunk of %d bytes, more than one may have", size)
 }
 
 // finish holds the end against all that was read.

@@ -19,6 +19,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 const (
 	beginLen = 24
 	frameLen = 9
+	sizeLen  = 4
 )
 
 // reseal makes all checksums of a backup right, in place, as far as its frames
@@ -51,28 +52,44 @@ func resealFrames(file []byte, whole bool) {
 // rechunk changes what is in the first chunk of a backup.
 func rechunk(t *testing.T, file []byte, change func(chunk []byte)) []byte {
 	t.Helper()
-	le := binary.LittleEndian
-	at := beginLen + frameLen + int(le.Uint32(file[beginLen+1:]))
-	end := at + frameLen + int(le.Uint32(file[at+1:]))
 	r, err := zstd.NewReader(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	chunk, err := r.DecodeAll(file[at+frameLen+4:end], nil)
+	at, end := firstChunk(file)
+	chunk, err := r.DecodeAll(file[at+sizeLen:end], nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	change(chunk)
+	return withChunk(file, 2, pack(t, len(chunk), chunk))
+}
+
+// firstChunk is where its body stands.
+func firstChunk(file []byte) (at, end int) {
+	le := binary.LittleEndian
+	at = beginLen + frameLen + int(le.Uint32(file[beginLen+1:])) + frameLen
+	return at, at + int(le.Uint32(file[at-frameLen+1:]))
+}
+
+// withChunk puts another body in the place of the first chunk.
+func withChunk(file []byte, kind byte, body []byte) []byte {
+	at, end := firstChunk(file)
+	head := append(binary.LittleEndian.AppendUint32([]byte{kind}, uint32(len(body))), 0, 0, 0, 0)
+	fresh := slices.Concat(file[:at-frameLen], head, body, file[end:])
+	reseal(fresh)
+	return fresh
+}
+
+// pack is the body of a chunk that is said to have so many bytes.
+func pack(t *testing.T, size int, chunk []byte) []byte {
+	t.Helper()
 	w, err := zstd.NewWriter(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := w.EncodeAll(chunk, le.AppendUint32(nil, uint32(len(chunk))))
-	head := append(le.AppendUint32([]byte{2}, uint32(len(body))), 0, 0, 0, 0)
-	fresh := slices.Concat(file[:at], head, body, file[end:])
-	reseal(fresh)
-	return fresh
+	return w.EncodeAll(chunk, binary.LittleEndian.AppendUint32(nil, uint32(size)))
 }
 
 // FuzzRead reads anything, as it is and with checksums that are right. What is

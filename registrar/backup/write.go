@@ -90,7 +90,11 @@ func (w *writer) chunks(image *registrar.Image) (end ending, err error) {
 	for chunk := range image.Chunks() {
 		body = binary.LittleEndian.AppendUint32(body[:0], uint32(len(chunk)))
 		body = z.EncodeAll(chunk, body)
-		if err := w.frame(kindChunk, body); err != nil {
+		kind := byte(kindChunk)
+		if len(chunk) > maxRatio*(len(body)-sizeLen) {
+			kind, body = kindPlain, append(body[:0], chunk...)
+		}
+		if err := w.frame(kind, body); err != nil {
 			return end, err
 		}
 		end.chunks++
