@@ -20,6 +20,7 @@ type Log struct {
 	o     Options
 	log   *slog.Logger
 	watch *watch
+	space *space
 	lock  io.Closer
 
 	stored store.HistoryID // what the file STORE names: the history, or an earlier one
@@ -245,6 +246,7 @@ func (l *Log) close() error {
 	l.compacting.Lock() // Compact sees that the log is closed, and ends
 	defer l.compacting.Unlock()
 	l.awaitReaders()
+	l.space.close()
 	var err error
 	if l.witness != nil {
 		l.appender.close()

@@ -137,6 +137,8 @@ func advise(dir string, err error) error {
 		return fmt.Errorf("%w; regtool import --dir %s FILE makes one", err, dir)
 	case errors.Is(err, wal.ErrLocked):
 		return fmt.Errorf("%w; stop the program that has it open first, or use what that program offers", err)
+	case errors.Is(err, store.ErrDiskFull):
+		return fmt.Errorf("%w; make room first; reading %s (inspect, export, check) needs none", err, dir)
 	case errors.Is(err, wal.ErrVersion), errors.Is(err, registry.ErrVersion):
 		return fmt.Errorf("%w; use the regtool that wrote it, or a newer one", err)
 	case errors.As(err, &lost):

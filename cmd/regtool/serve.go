@@ -194,7 +194,7 @@ func (d *daemon) end(s *httpapi.Server, why error) error {
 // recover opens the registry, or makes it, and starts the master on it.
 func (d *daemon) recover(ctx context.Context, info registry.Master) error {
 	stores := metrics.NewTimer(24 * time.Hour)
-	o := wal.Options{AcceptLoss: d.flags.acceptLoss, Logger: d.log}
+	o := d.flags.storage(d.log)
 	l, err := wal.Open(d.flags.dir, o)
 	if errors.Is(err, wal.ErrNotExist) {
 		l, err = d.make(o)
@@ -202,7 +202,10 @@ func (d *daemon) recover(ctx context.Context, info registry.Master) error {
 	if err != nil {
 		return advise(d.flags.dir, err)
 	}
-	d.registrar, err = registrar.Open(ctx, l, registrar.Options{Master: &info, Logger: d.log, Stored: stores.Observe})
+	d.registrar, err = registrar.Open(ctx, l, registrar.Options{
+		Master: &info, Logger: d.log, Stored: stores.Observe,
+		SlowAfter: time.Duration(d.flags.storeSlow), HungAfter: time.Duration(d.flags.storeTimeout),
+	})
 	if err != nil {
 		return advise(d.flags.dir, fmt.Errorf("recover the registry in %s: %w", d.flags.dir, err))
 	}
@@ -232,7 +235,7 @@ func (d *daemon) make(o wal.Options) (*wal.Log, error) {
 func (d *daemon) answers(cmd *cobra.Command) http.Handler {
 	info, _ := debug.ReadBuildInfo()
 	return httpapi.New(d.master, httpapi.Options{
-		Build: mesosBuild(info), Flags: d.flags.values(cmd.Flags()), Cluster: d.flags.cluster, Logger: d.log, Ready: d.ready,
+		Build: mesosBuild(info), Flags: d.flags.values(cmd.Flags()), Cluster: d.flags.cluster, Logger: d.log, Ready: d.ready, Health: d.registrar.Health,
 		Agents: httpapi.AgentStream(d.master, httpapi.AgentStreamOptions{MaxStreams: d.flags.maxAgents, Logger: d.log}), Pods: d.master,
 		Gate: d.door.gate, Debug: d.door.debug(), StateCacheBytes: d.flags.stateCacheBytes,
 		Metrics: d.master.Metrics(), MetricsRate: (*master.Rate)(&d.flags.metricsRate), Collectors: []prometheus.Collector{collector.New(d.registrar)},
