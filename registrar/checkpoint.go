@@ -139,30 +139,13 @@ func (r *Registrar) checkpoint(ctx context.Context, pace time.Duration) error {
 	return nil
 }
 
-// chunks is the registry at a point, then the requests that were decided by
-// then.
-func (r *Registrar) chunks(p *point) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		for chunk := range p.registry.Chunks(chunkBytes) {
-			if !yield(chunk) {
-				return
-			}
-		}
-		for chunk := range encodeRequests(r.requests.upTo(p.mark.Seq), chunkBytes) {
-			if !yield(chunk) {
-				return
-			}
-		}
-	}
-}
-
 // paced yields the chunks with a rest after each, until ctx ends: then without,
 // so that a store that goes on is soon done.
 func (r *Registrar) paced(ctx context.Context, p *point, pace time.Duration, size *int64) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		timer := time.NewTimer(pace)
 		defer timer.Stop()
-		for chunk := range r.chunks(p) {
+		for chunk := range r.image(p).Chunks() {
 			*size += int64(len(chunk))
 			if !yield(chunk) {
 				return

@@ -276,12 +276,15 @@ func (f *gateFile) SyncTo(length int64) (full bool, err error) {
 	return full, err
 }
 
-// Close parks whoever closes a log file that could not be written. It is
+// Close parks whoever closes a log file that could not be written, or closed. It is
 // Pebble's way to the next log file, where it would end the process (see
 // logCreated). All that waited for this file were told before.
 func (f *gateFile) Close() error {
 	err := f.File.Close()
 	failed := f.failed.Load()
+	if failed == nil && err != nil {
+		failed = &err
+	}
 	switch {
 	case failed != nil && f.log && !f.g.leaving.Load():
 		f.g.watch.park(fmt.Errorf("log file could not be written: %w", *failed))

@@ -30,6 +30,7 @@ type Log struct {
 	losses  []Loss            // that were accepted, oldest first
 	lost    *LostRecordsError // what was lost before this opening, which was to accept it
 	hole    hole              // as it was found by this opening
+	begins  uint64            // the checkpoint that it was just created with, where no hole ends; 0 for none
 
 	// Set by openForWriting, which the first who needs it calls, once; nil in a
 	// log that cannot write, or did not yet. The witness is set under mu.

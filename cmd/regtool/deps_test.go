@@ -18,7 +18,7 @@ var layers = [][]string{
 	{"internal/bench", "internal/soak"},
 	{"agent", "master/httpapi"},
 	{"internal/mesosjson", "master"},
-	{"registrar/collector", "wal"},
+	{"registrar/backup", "registrar/collector", "wal"},
 	{"registrar"},
 	{"registrar/storetest"},
 	{"internal/storetest"},
@@ -32,17 +32,18 @@ var layers = [][]string{
 // onlyOurs is stricter for the engine: all that a package of it may import of
 // ours.
 var onlyOurs = map[string][]string{
-	"registry":        {"internal/pack"},
-	"registrar/store": nil,
-	"ops":             {"registry"},
-	"registrar":       {"registrar/store", "ops", "registry", "internal/pack"},
-	"wal":             {"registrar/store", "internal/pack"},
-	"master":          {"registrar", "ops", "registry", "agent/wire", "master/leaves", "master/link", "master/metrics", "master/pod"},
-	"master/leaves":   nil,
-	"master/metrics":  {"internal/jsonout"},
-	"master/link":     nil,
-	"master/pod":      {"internal/jsonout"},
-	"agent/wire":      {"registry"},
+	"registry":         {"internal/pack"},
+	"registrar/store":  nil,
+	"ops":              {"registry"},
+	"registrar":        {"registrar/store", "ops", "registry", "internal/pack"},
+	"registrar/backup": {"registrar", "registrar/store", "registry"},
+	"wal":              {"registrar/store", "internal/pack"},
+	"master":           {"registrar", "ops", "registry", "agent/wire", "master/leaves", "master/link", "master/metrics", "master/pod"},
+	"master/leaves":    nil,
+	"master/metrics":   {"internal/jsonout"},
+	"master/link":      nil,
+	"master/pod":       {"internal/jsonout"},
+	"agent/wire":       {"registry"},
 }
 
 // coreModules are what the engine without a disk may pull in, all told.

@@ -46,8 +46,7 @@ The mesos form has no place for keys of user tables, pods, incarnations, labels
 and payloads, nor for what is known of agents that are unreachable or gone; an
 agent without a port gets Mesos's default, 5051. What is dropped is told on
 standard error. What import takes from such a form comes out the same. Import
-reads the mesos form only: to keep a registry as it is, copy its directory while
-nothing has it open.
+reads the mesos form only: to keep a registry as it is, use backup.
 
 Export reads only. It does not open a registry that another process has open:
 stop that first, or use what it offers.`,

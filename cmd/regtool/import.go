@@ -193,7 +193,7 @@ func interrupted(ctx context.Context, err error) error {
 
 // errOwnExport is what import says to json and ndjson: they have no reader.
 var errOwnExport = errors.New("this is what regtool itself prints, and import reads what a Mesos master answers: " +
-	"use export --format mesos; to keep a registry as it is, copy its directory")
+	"use export --format mesos; to keep a registry as it is, regtool backup")
 
 // ownOutput is how export's json and ndjson and inspect's JSON begin.
 var ownOutput = regexp.MustCompile(`^\s*(` +

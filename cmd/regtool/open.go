@@ -107,15 +107,20 @@ func openDir(ctx context.Context, dir string, o wal.Options) (*registrar.Registr
 	if err != nil {
 		return nil, advise(dir, err)
 	}
-	r, err := registrar.Open(ctx, l, registrar.Options{
-		Logger: o.Logger,
-		// How much is remembered is for the master to say, and not stored.
-		HistoryRecords: math.MaxUint64, HistoryBytes: math.MaxInt64, HistoryAge: math.MaxInt64, MaxRequests: math.MaxInt,
-	})
+	r, err := openStore(ctx, l, o.Logger)
 	if err != nil {
 		return nil, advise(dir, fmt.Errorf("recover the registry in %s: %w", dir, err))
 	}
 	return r, nil
+}
+
+// openStore starts the engine on a store, and forgets nothing: how much is
+// remembered is for the master to say, and not stored.
+func openStore(ctx context.Context, s store.Store, log *slog.Logger) (*registrar.Registrar, error) {
+	return registrar.Open(ctx, s, registrar.Options{
+		Logger:         log,
+		HistoryRecords: math.MaxUint64, HistoryBytes: math.MaxInt64, HistoryAge: math.MaxInt64, MaxRequests: math.MaxInt,
+	})
 }
 
 // advise adds to why a registry was not opened what to do next.
