@@ -101,7 +101,6 @@ func (d *daemon) run(cmd *cobra.Command) error {
 	if d.door, err = openDoor(&d.flags.door, d.log); err != nil {
 		return err
 	}
-	d.log.Info("who may come in as an agent is settled", "agents_need", d.flags.door.agentsNeed())
 	d.door.warn(d.flags.ip)
 	reload := make(chan os.Signal, 1) // before there is anything that the signal could end
 	signal.Notify(reload, syscall.SIGHUP)
@@ -127,6 +126,7 @@ func (d *daemon) run(cmd *cobra.Command) error {
 		return err
 	}
 	g.open(d.answers(cmd))
+	d.log.Info("agents may come in", "they_need", d.flags.door.agentsNeed())
 	d.greet(cmd, net.JoinHostPort(info.IP, strconv.Itoa(int(info.Port))))
 	return d.end(s, d.wait(cmd.Context(), reload, served))
 }

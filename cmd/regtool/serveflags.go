@@ -88,6 +88,7 @@ func (s *serveFlags) masterFlags(f *pflag.FlagSet) {
 	f.Var((*duration.Value)(&o.RegistryMaxAgentAge), "registry-max-agent-age", "how long an unreachable or gone agent is remembered")
 	f.IntVar(&o.RegistryMaxAgentCount, "registry-max-agent-count", o.RegistryMaxAgentCount, "how many unreachable, and how many gone agents are remembered")
 	f.IntVar(&o.MaxAgents, "max-admitted-agents", o.MaxAgents, "how many agents may be members of the cluster; a new one beyond that is refused")
+	f.IntVar(&o.MaxPods, "max-pods", o.MaxPods, "how many pods may be defined; a new one beyond that is refused")
 	f.Var((*rateValue)(&o.AgentRemovalRateLimit), "agent-removal-rate-limit", "how many agents may be marked unreachable in which time, as in 1/10mins (default: no limit)")
 	f.Var((*percentValue)(&o.RecoveryAgentRemovalLimit), "recovery-agent-removal-limit", "end rather than mark more than this share of the agents unreachable that did not come back after a failover")
 	f.Var((*percentValue)(&o.RemovalBudget.Share), "removal-budget", "mark no more than this share of all agents unreachable within an hour, then wait for an operator or their return")
@@ -111,7 +112,7 @@ func (s *serveFlags) validate() error {
 		}
 	}
 	for name, n := range map[string]int{
-		"max-agents": s.maxAgents, "max-admitted-agents": o.MaxAgents, "max-agent-ping-timeouts": o.MaxPingTimeouts, "registry-max-agent-count": o.RegistryMaxAgentCount,
+		"max-agents": s.maxAgents, "max-admitted-agents": o.MaxAgents, "max-pods": o.MaxPods, "max-agent-ping-timeouts": o.MaxPingTimeouts, "registry-max-agent-count": o.RegistryMaxAgentCount,
 	} {
 		if n < 1 {
 			return usagef("--%s %d: at least 1 is needed", name, n)
