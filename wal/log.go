@@ -36,6 +36,8 @@ type Log struct {
 	openForWriting func() error
 	witness        *witness
 	appender       *appender
+	anchors        []anchor
+	watching       sync.WaitGroup // watchDir
 
 	compacting sync.Mutex // held by Compact, and by Close
 
@@ -56,11 +58,13 @@ type Log struct {
 	floor    uint64                // records up to here were let go, or end in a hole
 	wrote    bool                  // there is something to flush
 	closed   bool
+	closing  chan struct{} // closed when closed is set
+	broken   chan struct{} // closed when err is set
 	closeAll sync.Once
 	closeErr error
 }
 
-var _ store.Store = (*Log)(nil)
+var _ store.Failing = (*Log)(nil)
 
 // Identity returns the history, those that ended when a loss of records was
 // accepted, and the highest epoch of any record, checkpoint or witness.
@@ -69,6 +73,24 @@ func (l *Log) Identity() store.Identity {
 	defer l.mu.Unlock()
 	return store.Identity{History: l.history, Epoch: l.epoch, Earlier: earlier(l.losses)}
 }
+
+// Dir is the directory, as it was named when the log was opened.
+func (l *Log) Dir() string { return l.dir }
+
+// Failed is closed once a failure has ended writing: of a record, of the witness,
+// of the storage engine in the background, or because the directory is not there
+// any more ([ErrMoved]). Err says which. What is durable can still be read.
+func (l *Log) Failed() <-chan struct{} { return l.broken }
+
+// Err is why writing has ended, or nil.
+func (l *Log) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// Closing is closed when Close begins: whoever reads should end.
+func (l *Log) Closing() <-chan struct{} { return l.closing }
 
 // Append queues r. What it costs: one sync, shared by all records appended
 // while one is under way; on disk the data, 53 bytes of frame and about 24 of
@@ -174,6 +196,9 @@ func (p *pending) synced() error {
 
 // settle notes the outcome of a record's sync.
 func (l *Log) settle(p *pending, err error) error {
+	if err == nil {
+		err = l.inPlace() // else it was written to files that nobody will find
+	}
 	err = l.note(p, brief(err))
 	if err == nil {
 		err = l.witness.advance(p.mark)
@@ -217,6 +242,7 @@ func (l *Log) failLocked(err error) {
 		return
 	}
 	l.err = brief(err)
+	close(l.broken)
 	l.log.Error("store failed; it takes no more records until it is opened afresh", "dir", l.dir, "err", l.err)
 }
 
@@ -244,6 +270,7 @@ func (l *Log) close() error {
 	l.compacting.Lock() // Compact sees that the log is closed, and ends
 	defer l.compacting.Unlock()
 	l.awaitReaders()
+	l.watching.Wait()
 	var err error
 	if l.witness != nil {
 		l.appender.close()
@@ -258,6 +285,7 @@ func (l *Log) refuse() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
+	close(l.closing)
 }
 
 func (l *Log) underWay() []*pending {

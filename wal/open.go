@@ -118,6 +118,9 @@ func (l *Log) makeWritable(t testimony, accept bool) error {
 		return errors.Join(err, g.close())
 	}
 	w, err := l.serve(db, g, t, accept)
+	if err == nil {
+		l.anchors, err = l.dropAnchors()
+	}
 	if err != nil {
 		return errors.Join(err, l.watch.run(db.Close), g.close())
 	}
@@ -126,6 +129,7 @@ func (l *Log) makeWritable(t testimony, accept bool) error {
 	l.mu.Unlock()
 	l.appender = startAppender(l, db)
 	l.exchange(db, g)
+	l.watching.Go(l.watchDir)
 	return nil
 }
 
