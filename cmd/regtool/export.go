@@ -47,8 +47,8 @@ standard error. What import takes from such a form comes out the same. Import
 reads the mesos form only: to keep a registry as it is, copy its directory while
 nothing has it open.
 
-Export reads only. It does not open a registry that another process has open:
-stop that first, or use what it offers.`,
+Export reads only. A registry that another process has open is read through that
+process; standard error says so, and at which revision.`,
 		Example: `  regtool export --dir /var/lib/registry --format mesos > registry.json
   regtool export --dir /var/lib/registry --format ndjson | grep '"unreachable"'`,
 		Args: noArguments,

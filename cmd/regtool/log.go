@@ -32,9 +32,10 @@ The log reaches back as far as the registry keeps it; see "records" of regtool
 inspect. What is older is an error that names the oldest revision there is.
 
 With --follow it goes on with what is written from then on, until it is
-interrupted. A registry is read while no process has it open for writing; what
-such a process writes is told once it has ended. Nor can one open it in the
-moment in which this command looks, once a second: it may be tried again.
+interrupted: it looks once a second. Where a process has the registry open, it is
+read through that process; what one writes that lets nobody read is told once it
+has ended. A process cannot open a registry for writing in the moment in which
+this command looks at its files: it may be tried again.
 
 Where DIR is replaced under it, by a backup or another registry, or a loss of
 records is accepted, what it told is not all so any more: it says so and exits
@@ -83,6 +84,7 @@ type logCommand struct {
 	from, to uint64
 	history  store.HistoryID
 	last     registrar.Logged // the last record that was told, whole
+	live     *seenLive        // from which process it was read last
 }
 
 // print prints what is there and was not told yet.
@@ -115,6 +117,7 @@ func (l *logCommand) piece(ctx context.Context) (piece []registrar.Logged, more 
 	if err := l.sameHistory(w.Identity()); err != nil {
 		return nil, false, err
 	}
+	l.tellLive(seenBy(w))
 	const enough = 5000
 	for o, err := range l.rest(ctx, w) {
 		switch {
@@ -133,11 +136,19 @@ func (l *logCommand) piece(ctx context.Context) (piece []registrar.Logged, more 
 }
 
 // rest is what was not told yet.
-func (l *logCommand) rest(ctx context.Context, w *wal.Log) iter.Seq2[registrar.Logged, error] {
+func (l *logCommand) rest(ctx context.Context, w readable) iter.Seq2[registrar.Logged, error] {
 	if l.last.Record.Seq > 0 {
 		return registrar.LogAfter(ctx, w, l.last)
 	}
 	return registrar.Log(ctx, w, l.from)
+}
+
+// tellLive says from whom it is read, when that changes.
+func (l *logCommand) tellLive(now *seenLive) {
+	if now != nil && (l.live == nil || l.live.PID != now.PID) {
+		now.tell(l.cmd)
+	}
+	l.live = now
 }
 
 // sameHistory notices that what was told is no longer so.
@@ -167,7 +178,7 @@ func (l *logCommand) follow(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err != nil && !errors.Is(err, wal.ErrLocked) {
+		if err != nil && !errors.Is(err, wal.ErrLocked) && !(passing(err) && !errors.Is(err, store.ErrCompacted)) {
 			return err
 		}
 		select {

@@ -21,12 +21,17 @@ type stored struct {
 	*registry.Registry
 	Recovery registrar.Recovery
 	Info     wal.Info
+	Live     *seenLive
 }
 
-// loadDir reads and proves the registry in dir as it is now. It writes nothing
-// and keeps nothing open.
+// loadDir reads and proves the registry in dir as it is now, if nobody has it
+// open for writing. It writes nothing and keeps nothing open.
 func loadDir(cmd *cobra.Command, dir string) (*stored, error) {
-	return reading{dir: dir}.load(cmd)
+	l, err := wal.Open(dir, wal.Options{ReadOnly: true, Logger: logger(cmd)})
+	if err != nil {
+		return nil, advise(dir, err)
+	}
+	return reading{dir: dir}.loadFrom(cmd, l)
 }
 
 // reading is what a command reads: the registry in a directory, at a revision.
@@ -66,34 +71,50 @@ func (f revisionFlag) String() string {
 
 func (f revisionFlag) Type() string { return "uint" }
 
-// open opens the directory for reading.
-func (s reading) open(cmd *cobra.Command) (*wal.Log, error) {
-	l, err := wal.Open(s.dir, wal.Options{ReadOnly: true, AcceptLoss: s.acceptLoss, Logger: logger(cmd)})
+// open opens the directory for reading, or asks who has it open.
+func (s reading) open(cmd *cobra.Command) (readable, error) {
+	from, err := openReadable(cmd.Context(), s.dir, wal.Options{AcceptLoss: s.acceptLoss, Logger: logger(cmd)})
 	if err != nil {
 		return nil, advise(s.dir, err)
 	}
-	return l, nil
+	return from, nil
 }
 
-func (s reading) load(cmd *cobra.Command) (_ *stored, err error) {
+// load reads and proves the registry. It writes nothing and keeps nothing open.
+func (s reading) load(cmd *cobra.Command) (*stored, error) {
 	defer busy(cmd.ErrOrStderr(), "read "+s.dir)()
-	l, err := s.open(cmd)
-	if err != nil {
-		return nil, err
+	for n := 1; ; n++ {
+		from, err := s.open(cmd)
+		if err != nil {
+			return nil, err
+		}
+		seen := seenBy(from)
+		found, err := s.loadFrom(cmd, from)
+		if err != nil && seen != nil && n < attempts && s.at == nil && passing(err) {
+			continue
+		}
+		if err == nil {
+			seen.tell(cmd)
+		}
+		return found, err
 	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	info, err := l.Info()
+}
+
+// loadFrom reads what was opened, and closes it.
+func (s reading) loadFrom(cmd *cobra.Command, from readable) (_ *stored, err error) {
+	defer func() { err = errors.Join(err, from.Close()) }()
+	info, err := from.Info()
 	if err != nil {
 		return nil, fmt.Errorf("look over %s: %w", s.dir, err)
 	}
-	r, recovery, err := s.read(cmd.Context(), l)
+	r, recovery, err := s.read(cmd.Context(), from)
 	if err != nil {
 		return nil, advise(s.dir, fmt.Errorf("read the registry in %s: %w", s.dir, err))
 	}
-	return &stored{r, recovery, info}, nil
+	return &stored{r, recovery, info, seenBy(from)}, nil
 }
 
-func (s reading) read(ctx context.Context, l *wal.Log) (*registry.Registry, registrar.Recovery, error) {
+func (s reading) read(ctx context.Context, l readable) (*registry.Registry, registrar.Recovery, error) {
 	if s.at == nil {
 		return registrar.Load(ctx, l)
 	}

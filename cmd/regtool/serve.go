@@ -28,6 +28,7 @@ import (
 	"github.com/eaba02dc/registrar/registrar/collector"
 	"github.com/eaba02dc/registrar/registry"
 	"github.com/eaba02dc/registrar/wal"
+	"github.com/eaba02dc/registrar/wal/live"
 )
 
 const defaultStopTimeout = 10 * time.Second
@@ -86,6 +87,7 @@ type daemon struct {
 
 	door      *door
 	registrar *registrar.Registrar
+	socket    *live.Server // nil without one
 	master    *master.Master
 	made      bool // the registry: there was none
 }
@@ -166,7 +168,12 @@ func (d *daemon) failure() error {
 	if err := d.master.Err(); errors.As(err, &missing) {
 		return fmt.Errorf("the master ended: %w (--recovery-agent-removal-limit)", err)
 	}
-	if cause := d.registrar.Stats().Failed; cause != nil {
+	cause := d.registrar.Stats().Failed
+	if errors.Is(cause, wal.ErrMoved) {
+		return fmt.Errorf("the registry in %s cannot be written any more: %s; find out who moved it, and put the same directory back before you start again: "+
+			"a master that finds none makes a new one, without agents", d.flags.dir, firstLine(cause))
+	}
+	if cause != nil {
 		return fmt.Errorf("the registry in %s cannot be written any more: %s; mend that and start again, nothing acknowledged is lost; "+
 			"if it does not open then, regtool check --dir %s says why", d.flags.dir, firstLine(cause), d.flags.dir)
 	}
@@ -182,12 +189,22 @@ func firstLine(err error) string {
 // end ends everything, and returns why, or else the first thing that closing
 // met. What failed before says so again when it is closed.
 func (d *daemon) end(s *httpapi.Server, why error) error {
-	for _, err := range []error{d.stop(s), d.registrar.Close()} {
+	for _, err := range []error{d.stop(s), d.closeRegistry()} {
 		if why == nil {
 			why = err
 		}
 	}
 	return why
+}
+
+// closeRegistry has those who read it go first.
+func (d *daemon) closeRegistry() error {
+	if d.socket != nil {
+		if err := d.socket.Close(); err != nil {
+			d.log.Warn("the socket in the registry's directory was not removed", "dir", d.flags.dir, "err", err)
+		}
+	}
+	return d.registrar.Close()
 }
 
 // recover opens the registry, or makes it, and starts the master on it.
@@ -201,6 +218,9 @@ func (d *daemon) recover(ctx context.Context, info registry.Master) error {
 	if err != nil {
 		return advise(d.flags.dir, err)
 	}
+	if d.flags.socket {
+		d.letRead(l)
+	}
 	d.registrar, err = registrar.Open(ctx, l, registrar.Options{Master: &info, Logger: d.log, Stored: stores.Observe})
 	if err != nil {
 		return advise(d.flags.dir, fmt.Errorf("recover the registry in %s: %w", d.flags.dir, err))
@@ -212,6 +232,14 @@ func (d *daemon) recover(ctx context.Context, info registry.Master) error {
 		return err
 	}
 	return nil
+}
+
+// letRead lets regtool look at the registry. A master can do without.
+func (d *daemon) letRead(l *wal.Log) {
+	var err error
+	if d.socket, err = live.Serve(l, live.Options{Logger: d.log}); err != nil {
+		d.log.Warn("regtool cannot look at the registry while this runs", "dir", d.flags.dir, "err", err)
+	}
 }
 
 // make makes the registry, and says so: --dir may be misspelt.

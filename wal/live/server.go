@@ -323,6 +323,9 @@ var (
 	// ErrVersion: the process speaks another version of this; use the regtool of
 	// its version.
 	ErrVersion = errors.New("the process that has it open is of another version")
+	// ErrCut: the process has ended, closed the store, or not waited any longer
+	// for who reads. Try again.
+	ErrCut = errors.New("the process that has the store open has cut the connection: it has ended or closed the store, or this was too slow to read")
 	// ErrSilent: the process is there, and does not answer.
 	ErrSilent = errors.New("the process that has it open does not answer")
 )

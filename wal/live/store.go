@@ -309,8 +309,8 @@ func (a *answer) broken(err error) error {
 		return store.ErrClosed
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("%w within %v", ErrSilent, a.wait)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		return errors.New("the process that has the store open has cut the connection: it has ended or closed the store, or this was too slow to read")
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return ErrCut
 	}
 	return err
 }
