@@ -1,10 +1,12 @@
 package master
 
 import (
+	"bytes"
 	"fmt"
 	"iter"
 
 	"github.com/eaba02dc/registrar/agent/wire"
+	"github.com/eaba02dc/registrar/master/pod"
 	"github.com/eaba02dc/registrar/registry"
 )
 
@@ -105,6 +107,7 @@ func (s *State) check() (errs []error) {
 	if n := s.AgentsLen() + s.RecoveredLen(); n != s.Registry.Len(registry.Admitted) {
 		bad("%d agents, but %d are admitted", n, s.Registry.Len(registry.Admitted))
 	}
+	s.checkPods(bad)
 	return errs
 }
 
@@ -156,4 +159,47 @@ func (s *State) checkSums() (errs []error) {
 		}
 	}
 	return errs
+}
+
+// checkPods looks for the instances of pods among all tasks.
+func (s *State) checkPods(bad func(format string, args ...any)) {
+	live := map[string]map[instanceKey]int{} // by pod: tasks that have not ended
+	add := func(t *wire.Task) {
+		if at, ok := locate(t); ok {
+			if live[at.Pod] == nil {
+				live[at.Pod] = map[instanceKey]int{}
+			}
+			live[at.Pod][instanceKey{at.Instance, t.FrameworkID, t.AgentID}]++
+		}
+	}
+	for f := range s.Frameworks() {
+		for t := range f.Tasks() {
+			add(t)
+		}
+		for t := range f.UnreachableTasks() {
+			add(t)
+		}
+	}
+	for p := range s.Pods() {
+		id := p.Definition.ID
+		for i := range p.Instances {
+			key := instanceKey{i.Instance.ID, i.Instance.Framework, registry.AgentID(i.Instance.Agent.ID)}
+			if n := live[id][key]; n == 0 && p.Ended != i || n > len(i.Instance.Tasks) {
+				bad("pod %s shows %d tasks of %v, and it has %d", id, len(i.Instance.Tasks), key, n)
+			}
+			if anew := pod.Show(p.Definition, i.Instance, nil); anew.State != i.State {
+				bad("pod %s shows %v as %s, it is %s", id, key, i.State, anew.State)
+			}
+			delete(live[id], key)
+		}
+		for key := range live[id] {
+			bad("pod %s does not show %v", id, key)
+		}
+		if p.Version > s.PodsVersion {
+			bad("pod %s is of version %d, all of them are of %d", id, p.Version, s.PodsVersion)
+		}
+		if d, ok := s.Registry.Pod(id); !ok || !bytes.Equal(d.Definition, p.Definition.JSON()) {
+			bad("pod %s is not in the registry as it is shown", id)
+		}
+	}
 }

@@ -45,4 +45,10 @@
 // task that may come back with an unreachable agent, and no agent that named it
 // and has not had anything of it yet. While agents are missing since a failover,
 // none ends. One that has ended and turns up again goes on.
+//
+// # Pods
+//
+// Definitions of pods are durable ([Master.PutPod]). Their instances are learned
+// again: a task says by its executor or its labels of which it is part, see
+// [pod.Locate]. Nothing here launches one.
 package master

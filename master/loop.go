@@ -31,6 +31,7 @@ type loop struct {
 	frameworks leaves.Map[*Framework]
 	completed  []*Framework
 	frozen     []Freeze
+	pods       pods
 	changed    bool // since the last one
 
 	members   map[registry.AgentID]*member
@@ -74,7 +75,7 @@ func newLoop(ctx context.Context, m *Master) (*loop, error) {
 	l := &loop{Master: m, ctx: ctx, now: time.Now(), inbox: m.links.NewInbox(),
 		members: map[registry.AgentID]*member{}, machines: map[machine]registry.AgentID{}, working: map[string]*working{},
 		unreachable: map[registry.AgentID]map[lostTask]bool{}, maxTurn: 5 * time.Millisecond, edit: new(leaves.Edit), agents: leaves.New(compareAgents),
-		recovered: leaves.New(compareRecovered), frameworks: leaves.New(compareFrameworks)}
+		recovered: leaves.New(compareRecovered), frameworks: leaves.New(compareFrameworks), pods: newPods()}
 	l.self = m.links.Start("master", l.inbox)
 	l.elected, l.changed = l.now, true
 	l.pulse = newPulse(m.o)
@@ -98,6 +99,7 @@ func (l *loop) takeOver() error {
 		l.waiting.budget.joins(m, agent.Domain)
 	}
 	l.alarms.recoveredAtFirst = l.recovered.Len()
+	l.recoverPods()
 	return nil
 }
 
@@ -223,6 +225,7 @@ func (l *loop) publish() {
 	l.Master.mu.Lock()
 	l.Master.stats = l.stats
 	l.Master.mu.Unlock()
+	l.settlePods()
 	if !l.changed {
 		return
 	}
@@ -232,7 +235,8 @@ func (l *loop) publish() {
 	l.version++
 	l.cur.Store(&State{Version: l.version, Master: l.o.MasterInfo, Started: l.started, Elected: l.elected,
 		Registry: durable, Frozen: slices.Clone(l.frozen),
-		agents: l.agents, recovered: l.recovered, frameworks: l.frameworks, completed: l.completed, sums: l.sums})
+		agents: l.agents, recovered: l.recovered, frameworks: l.frameworks, completed: l.completed,
+		sums: l.sums, pods: l.pods.shown, PodsVersion: l.pods.version})
 	l.edit = new(leaves.Edit)
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/eaba02dc/registrar/agent/wire"
 	"github.com/eaba02dc/registrar/master/leaves"
+	"github.com/eaba02dc/registrar/master/pod"
 	"github.com/eaba02dc/registrar/registry"
 )
 
@@ -18,6 +19,12 @@ func NewState(agents []*Agent, recovered []*registry.Agent, frameworks, complete
 		a.has(a.Resources)
 		s.sums.add(a, 1)
 	}
+	return s
+}
+
+// WithPods adds pods to a NewState, before anybody else has it. It returns s.
+func (s *State) WithPods(list ...*pod.Status) *State {
+	s.pods = inLeaves(comparePods, slices.Concat(slices.Collect(s.Pods()), list))
 	return s
 }
 

@@ -133,6 +133,7 @@ func (l *loop) reported(m *member, a *Agent, tasks []wire.Task) (news bool) {
 		l.count(w, t.State, 1)
 		n := a.tasks.Len()
 		a.tasks.Set(l.edit, &t)
+		l.pods.task(&t, here)
 		m.has(t.FrameworkID, a.tasks.Len()-n)
 	}
 	return news
@@ -157,6 +158,7 @@ func (l *loop) remember(id registry.AgentID, t *wire.Task) {
 	w := l.framework(c.FrameworkID)
 	if _, runs := w.tasks.Get(&c); !runs {
 		w.completed.add(l.edit, &c, l.o.MaxCompletedTasksPerFramework)
+		l.pods.task(&c, ended)
 	}
 }
 
@@ -188,6 +190,7 @@ func (l *loop) take(m *member, a *Agent, framework, task string) *wire.Task {
 		return nil
 	}
 	m.has(framework, -1)
+	l.pods.task(t, nowhere)
 	w := l.framework(framework)
 	if _, was := w.tasks.Delete(l.edit, t); was {
 		l.count(w, t.State, -1)

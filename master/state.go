@@ -8,6 +8,7 @@ import (
 
 	"github.com/eaba02dc/registrar/agent/wire"
 	"github.com/eaba02dc/registrar/master/leaves"
+	"github.com/eaba02dc/registrar/master/pod"
 	"github.com/eaba02dc/registrar/registry"
 )
 
@@ -27,12 +28,16 @@ type State struct {
 	// Frozen says where no more agents are marked unreachable, because there
 	// were too many; see Budget. It is empty while all is well.
 	Frozen []Freeze
+	// PodsVersion is the Version of the State with which anything of Pods last
+	// changed.
+	PodsVersion uint64
 
 	agents     leaves.Map[*Agent]
 	recovered  leaves.Map[*registry.Agent]
 	frameworks leaves.Map[*Framework]
 	completed  []*Framework // the oldest first
 	sums       sums         // of agents
+	pods       leaves.Map[*pod.Status]
 }
 
 // Agents yields the agents that have registered with this master, connected or
@@ -72,6 +77,17 @@ func (s *State) Framework(id string) (*Framework, bool) {
 
 // CompletedFrameworks yields the frameworks that have ended, the latest last.
 func (s *State) CompletedFrameworks() iter.Seq[*Framework] { return slices.Values(s.completed) }
+
+// Pods yields the pods that are defined, in the order of their IDs.
+func (s *State) Pods() iter.Seq[*pod.Status] { return s.pods.All() }
+
+// Pod finds one of them by its ID, as in "/web/front".
+func (s *State) Pod(id string) (*pod.Status, bool) {
+	return s.pods.Get(&pod.Status{Definition: &pod.Definition{ID: id}})
+}
+
+// PodsLen is how many Pods yields.
+func (s *State) PodsLen() int { return s.pods.Len() }
 
 // AgentsLen is how many Agents yields.
 func (s *State) AgentsLen() int { return s.agents.Len() }

@@ -22,6 +22,7 @@ func (l *loop) complete(w *working, t *wire.Task) {
 		l.count(w, t.State, 1)
 	}
 	w.completed.add(l.edit, t, l.o.MaxCompletedTasksPerFramework)
+	l.pods.task(t, ended)
 }
 
 func (l *loop) countTask(s wire.TaskState) {
@@ -95,11 +96,13 @@ func (l *loop) lose(w *working, t *wire.Task) {
 	}
 	l.unreachable[t.AgentID][lostTask{w, keyOf(t)}] = true
 	l.count(w, wire.TaskUnreachable, 1)
+	l.pods.task(t, away)
 	dropped := w.unreachable.add(l.edit, t, l.o.MaxUnreachableTasksPerFramework)
 	if dropped == nil {
 		return
 	}
 	l.count(w, wire.TaskUnreachable, -1)
+	l.pods.task(dropped, nowhere)
 	of := l.unreachable[dropped.AgentID]
 	if delete(of, lostTask{w, keyOf(dropped)}); len(of) == 0 {
 		delete(l.unreachable, dropped.AgentID)
@@ -112,6 +115,7 @@ func (l *loop) takeUnreachable(id registry.AgentID) (tasks []*wire.Task) {
 		t, _ := lost.framework.unreachable.take(l.edit, lost.key)
 		l.count(lost.framework, wire.TaskUnreachable, -1)
 		tasks = append(tasks, t)
+		l.pods.task(t, nowhere)
 		l.touch(lost.framework)
 	}
 	delete(l.unreachable, id)

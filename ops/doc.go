@@ -7,8 +7,10 @@
 //   - nil: applied, or nothing to do. Which of the two shows in the draft;
 //   - an error: refused. For the operations on agents it is an [*Error], which
 //     names one of the reasons below or a field ([*registry.FieldError]); for
-//     [Put] and [Delete], which are about a key, a [*KeyError]. [SetMaster] is about no agent: its error is the [*registry.FieldError]
-//     itself. Nothing was changed, and operations beside it are not affected.
+//     [Put] and [Delete], which are about a key, a [*KeyError]; for [PutPod] and
+//     [RemovePod] a [*PodError]. [SetMaster] is about none of them: its error is
+//     the [*registry.FieldError] itself. Nothing was changed, and operations
+//     beside it are not affected.
 //
 // An embedding master adds operations of its own: any type with Apply will do.
 // Their decisions are never replayed; the log holds what they changed. So an

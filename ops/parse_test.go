@@ -113,6 +113,10 @@ func (a *arguments) value() string {
 	return strings.Repeat("x", n)
 }
 
+func (a *arguments) pod() registry.Pod {
+	return registry.Pod{ID: a.text("id"), Version: a.time("version"), Definition: []byte(a.value())}
+}
+
 func (a *arguments) condition() ops.Condition {
 	switch {
 	case a.has("if-absent"):
@@ -163,6 +167,10 @@ func parseOperation(d *datadriven.TestData) (op ops.Operation, err error) {
 		op = ops.Put{Table: a.text("table"), Key: a.text("key"), Value: a.value(), If: a.condition()}
 	case "delete":
 		op = ops.Delete{Table: a.text("table"), Key: a.text("key"), If: a.condition()}
+	case "put-pod":
+		op = ops.PutPod{Pod: a.pod(), New: a.has("new")}
+	case "remove-pod":
+		op = ops.RemovePod{ID: a.text("id")}
 	default:
 		a.note(fmt.Errorf("there is no operation %q", d.Cmd))
 	}

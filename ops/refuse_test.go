@@ -37,7 +37,13 @@ func every(id registry.AgentID) []ops.Operation {
 		ops.Put{Table: "jobs", Key: string(id), Value: strings.Repeat("v", registry.MaxValue+1)},
 		ops.Delete{Table: "jobs", Key: string(id)}, ops.Delete{Table: "jobs", Key: "there"}, ops.Delete{Table: "\xff", Key: string(id)},
 		ops.Delete{Table: "jobs", Key: string(id), If: ops.AtRevision(7)}, ops.Delete{Table: "jobs", Key: "there", If: ops.AtRevision(7)},
+		ops.PutPod{Pod: pod(string(id))}, ops.PutPod{Pod: pod("/there"), New: true}, ops.PutPod{Pod: registry.Pod{ID: "/" + string(id)}},
+		ops.RemovePod{ID: "/" + string(id)}, ops.RemovePod{ID: "/there"},
 	}
+}
+
+func pod(id string) registry.Pod {
+	return registry.Pod{ID: id, Version: noon, Definition: []byte(`{"id":"` + id + `"}`)}
 }
 
 // everyState is a registry with an agent in each state there is, drained or not.
@@ -57,8 +63,10 @@ func everyState(t *testing.T) *registry.Registry {
 			}
 		}
 	}
-	if _, err := d.Try(ops.Put{Table: "jobs", Key: "there", Value: "v"}.Apply); err != nil {
-		t.Fatal(err)
+	for _, op := range []ops.Operation{ops.Put{Table: "jobs", Key: "there", Value: "v"}, ops.PutPod{Pod: pod("/there")}} {
+		if _, err := d.Try(op.Apply); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return d.Freeze()
 }
@@ -110,7 +118,7 @@ func TestRefusedOperationsRecordNothingEvenOutsideTry(t *testing.T) {
 	}
 }
 
-func TestEveryRefusalNamesOperationAndAgentOrKey(t *testing.T) {
+func TestEveryRefusalNamesOperationAndAgentKeyOrPod(t *testing.T) {
 	reg := everyState(t)
 	for e := range reg.Entries() {
 		for _, op := range every(e.ID()) {
@@ -120,12 +128,18 @@ func TestEveryRefusalNamesOperationAndAgentOrKey(t *testing.T) {
 			}
 			var refusal *ops.Error
 			var key *ops.KeyError
+			var pod *ops.PodError
 			switch op.(type) {
 			case ops.SetMaster:
 				continue // is about no agent
 			case ops.Put, ops.Delete:
 				if !errors.As(err, &key) || key.Op == "" || key.Table == "" || key.Key == "" {
 					t.Errorf("%T of %q: %v is not an *ops.KeyError with an operation, a table and a key", op, e.ID(), err)
+				}
+				continue
+			case ops.PutPod, ops.RemovePod:
+				if !errors.As(err, &pod) || pod.Op == "" || pod.Pod == "" {
+					t.Errorf("%T of %q: %v is not an *ops.PodError with an operation and a pod", op, e.ID(), err)
 				}
 				continue
 			}

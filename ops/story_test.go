@@ -23,7 +23,7 @@ import (
 // A command is an operation (see parseOperation), or
 //
 //	show           every agent in order of arrival, the master, every key of user tables,
-//	               what follows from them
+//	               every pod, what follows from them
 //	order STATE    the agents in that state, those that came into it first first
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -86,6 +86,7 @@ var reasons = map[string]error{
 	"ErrNotKnown": ops.ErrNotKnown, "ErrNotAdmitted": ops.ErrNotAdmitted, "ErrDraining": ops.ErrDraining,
 	"ErrNotDraining": ops.ErrNotDraining, "ErrIncarnation": ops.ErrIncarnation,
 	"ErrRevision": ops.ErrRevision, "ErrNoKey": ops.ErrNoKey,
+	"ErrPodDefined": ops.ErrPodDefined, "ErrNoPod": ops.ErrNoPod,
 }
 
 // reason is what errors.Is and errors.As make of a refusal.
@@ -109,6 +110,10 @@ func reason(err error) string {
 	if errors.As(err, &key) {
 		found = append(found, fmt.Sprintf("of key %q in table %q", key.Key, key.Table))
 	}
+	var pod *ops.PodError
+	if errors.As(err, &pod) {
+		found = append(found, fmt.Sprintf("of pod %q", pod.Pod))
+	}
 	return strings.Join(found, ", ")
 }
 
@@ -124,6 +129,9 @@ func (s *story) show() string {
 		for key, item := range s.registry.Keys(table, "") {
 			fmt.Fprintf(&b, "key %q of %q since=%d value=%q\n", key, table, item.Revision, item.Value)
 		}
+	}
+	for p := range s.registry.Pods() {
+		fmt.Fprintf(&b, "pod %q since=%d version=%s definition=%q\n", p.ID, p.Revision, p.Version.Format(time.RFC3339Nano), p.Definition)
 	}
 	if c := s.registry.MinimumCapabilities(); len(c) > 0 {
 		fmt.Fprintf(&b, "capabilities %s\n", strings.Join(c, " "))

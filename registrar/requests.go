@@ -155,6 +155,8 @@ var reasons = [...][]error{
 	9:  {ErrTooLarge},
 	10: {ops.ErrRevision},
 	11: {ops.ErrNoKey, ops.ErrRevision},
+	12: {ops.ErrPodDefined},
+	13: {ops.ErrNoPod},
 }
 
 // maxRefusal is how much of a refusal's text is kept.

@@ -264,6 +264,7 @@ var reasons = map[string]error{
 	"ErrNotKnown": ops.ErrNotKnown, "ErrNotAdmitted": ops.ErrNotAdmitted, "ErrDraining": ops.ErrDraining,
 	"ErrNotDraining": ops.ErrNotDraining, "ErrIncarnation": ops.ErrIncarnation, "ErrTooLarge": registrar.ErrTooLarge,
 	"ErrRevision": ops.ErrRevision, "ErrNoKey": ops.ErrNoKey,
+	"ErrPodDefined": ops.ErrPodDefined, "ErrNoPod": ops.ErrNoPod,
 }
 
 // refusedFor is an operation that is refused for a reason.

@@ -8,13 +8,14 @@ import (
 
 // Change is what became of one entry of one table.
 type Change struct {
-	Table   string // "agents", "master" or "keys"
-	Key     string // of agents the ID; see Item for that of keys
+	Table   string // "agents", "master", "keys" or "pods"
+	Key     string // of agents and pods the ID; see Item for that of keys
 	Deleted bool
 	// Agent is the agent as it is now, unless it was deleted. Its nil entry
 	// must not be asked.
 	Agent Entry
 	body  string // what an entry of another table is now, encoded
+	since uint64 // revision of the change
 }
 
 // Master is who leads now, if the change says so.
@@ -37,6 +38,17 @@ func (c Change) Item() (table, key, value string, ok bool) {
 	}
 	table, key, ok = strings.Cut(c.Key, nul)
 	return table, key, value, ok
+}
+
+// Pod is the pod as it is now, if the change is of one and it was not deleted.
+// Its revision is that of the change.
+func (c Change) Pod() (Pod, bool) {
+	if c.Table != podTable.name || c.Deleted {
+		return Pod{}, false
+	}
+	p, err := parsePod(c.Key, []byte(c.body))
+	p.Revision = c.since
+	return p, err == nil
 }
 
 // Changes reads a group of rows that [Draft.Rows] or [Rows.Take] made: one
@@ -73,7 +85,7 @@ func (w *written) change(body *parser, scratch *buffer) (Change, error) {
 		if w.deleted {
 			return c, nil
 		}
-		c.body = string(w.body)
+		c.body, c.since = string(w.body), w.since
 		return c, w.table.prove(c.Key, w.body)
 	}
 	if w.deleted {

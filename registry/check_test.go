@@ -24,6 +24,7 @@ func TestCheckFindsEachBrokenInvariant(t *testing.T) {
 		"changed at revision 7":         func(r *Registry, _ *entry) { r.rows.get(masterTable, "").since = 7 },
 		"table: is empty":               func(r *Registry, _ *entry) { r.rows.get(keyTable, "t\x00k").key = "\x00k" },
 		"key of version 0":              func(r *Registry, _ *entry) { r.rows.get(keyTable, "t\x00k").body = "\x00v" },
+		"a pod of 0 fields":             func(r *Registry, _ *entry) { r.rows.get(podTable, "/a").body = "\x01\x90" },
 		"a master of 0 fields":          func(r *Registry, _ *entry) { r.rows.get(masterTable, "").body = "\x01\x90" },
 	}
 	for want, damage := range breaks {
@@ -33,6 +34,9 @@ func TestCheckFindsEachBrokenInvariant(t *testing.T) {
 				return err
 			}
 			if err := d.PutKey("t", "k", "v"); err != nil {
+				return err
+			}
+			if err := d.PutPod(Pod{ID: "/a", Definition: []byte("{}")}); err != nil {
 				return err
 			}
 			return d.PutAgent(Agent{ID: "a1", Hostname: "h"}, Status{State: Admitted})

@@ -14,13 +14,13 @@ import (
 // and one row is four msgpack values, one after another:
 //
 //	since    uint   revision of the change (for an agent: at which it came into its state)
-//	table    uint   1 agents, 2 master, 3 keys of user tables; never renumbered
-//	key      str    an agent's ID, "" of the master
+//	table    uint   1 agents, 2 master, 3 keys of user tables, 4 pods; never renumbered
+//	key      str    an agent's ID, "" of the master, a pod's ID
 //	         bin    name of a user table, NUL, key
 //	body     bin    the value, or nil for a deletion
 //
 // The bodies of tables other than the agents' are described where the table is
-// made: master.go, keys.go.
+// made: master.go, keys.go, pod.go.
 //
 // The body of an agent is its own version, its status and what it says of itself:
 //

@@ -232,6 +232,9 @@ func FuzzRedo(f *testing.F) {
 	d.PutKey("t", "\xff", "v")
 	d.PutKey("t", "k", "")
 	d.DeleteKey("t", "k")
+	d.PutPod(registry.Pod{ID: "/a", Definition: []byte("{}")})
+	d.PutPod(registry.Pod{ID: "/b", Definition: []byte("{}")})
+	d.DeletePod("/b")
 	d.DeleteAgent("gone")
 	f.Add(bytes.Clone(d.Rows()))
 	for chunk := range d.Freeze().Chunks(1 << 20) {
@@ -252,6 +255,8 @@ func FuzzRedo(f *testing.F) {
 		for table := range r.Tables() {
 			for range r.Keys(table, "") {
 			}
+		}
+		for range r.Pods() {
 		}
 		if len(r.Check()) > 0 {
 			return // decodes, but is nothing that was ever written

@@ -17,7 +17,8 @@
 //
 // A program that embeds this keeps durable keys of its own in user tables:
 // named tables of bytes, changed with [Draft.PutKey] and [Draft.DeleteKey], read
-// with [Registry.Key] and [Registry.Keys].
+// with [Registry.Key] and [Registry.Keys]. The definitions of pods have a table
+// too ([Draft.PutPod], [Registry.Pods]).
 //
 // Every change is also encoded as a row: which table, which key, the new value
 // or a deletion. Rows are what the registrar logs, and what [Draft.Redo] and

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -103,7 +104,7 @@ func holdsShelf(t *rapid.T, r *Registry, want map[string]string) {
 	}
 }
 
-func TestUserTablesEndWhereTheNextTableBegins(t *testing.T) {
+func TestTablesEndWhereTheNextBegins(t *testing.T) {
 	d := New().Draft()
 	d.putRow(shelf, "1", "1")
 	d.putRow(masterTable, "", "m")
@@ -112,11 +113,17 @@ func TestUserTablesEndWhereTheNextTableBegins(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := d.PutPod(Pod{ID: "/a", Definition: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
 	r := d.Freeze()
 	if got := maps.Collect(r.Tables()); !maps.Equal(got, map[string]int{"t": 2}) {
 		t.Errorf("tables are %v", got)
 	}
-	for want, key := range []rowKey{masterTable.key(""), keyTable.key("t\x001"), keyTable.key("t\x002"), shelf.key("1"), shelf.key("2")} {
+	if pods := slices.Collect(r.Pods()); len(pods) != 1 || pods[0].ID != "/a" || r.PodsLen() != 1 {
+		t.Errorf("%d pods are %v", r.PodsLen(), pods)
+	}
+	for want, key := range []rowKey{masterTable.key(""), keyTable.key("t\x001"), keyTable.key("t\x002"), podTable.key("/a"), shelf.key("1"), shelf.key("2")} {
 		if got := r.rows.rank(key); got != want {
 			t.Errorf("%d rows stand before %q, want %d", got, key, want)
 		}

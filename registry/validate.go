@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// FieldError says which field of an agent, status, master or key is not
+// FieldError says which field of an agent, status, master, key or pod is not
 // acceptable, and why. Nothing was changed.
 type FieldError struct {
 	Field  string // as in "resources[2].name"

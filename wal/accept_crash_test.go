@@ -159,7 +159,8 @@ func (s lossy) goesOn(fs *vfs.MemFS, history store.HistoryID) error {
 	return err
 }
 
-// TestAcceptingALossSurvivesCrashes crashes at every write of it.
+// TestAcceptingALossSurvivesCrashes crashes at every write of it, or, under the
+// race detector, at every few.
 func TestAcceptingALossSurvivesCrashes(t *testing.T) {
 	t.Parallel()
 	for name, noWitness := range map[string]bool{"records": false, "the witness too": true} {
@@ -169,11 +170,11 @@ func TestAcceptingALossSurvivesCrashes(t *testing.T) {
 				removeDurably(t, s.fs, testDir, "WITNESS")
 			}
 			var n outcomes
-			crashes := int64(1)
-			for ; ; crashes++ {
+			at := int64(1)
+			for ; ; at += eachWrite {
 				fs := s.copy()
-				c := &crashAt{fs: fs, rng: newRNG(uint64(crashes)), w: &workload{}}
-				c.left.Store(crashes)
+				c := &crashAt{fs: fs, rng: newRNG(uint64(at)), w: &workload{}}
+				c.left.Store(at)
 				l, err := wal.Open(testDir, wal.Options{FS: errorfs.Wrap(fs, c), Logger: quiet, AcceptLoss: true})
 				if err == nil {
 					err = errors.Join(l.AwaitWriting(), l.Close())
@@ -185,27 +186,27 @@ func TestAcceptingALossSurvivesCrashes(t *testing.T) {
 					break
 				}
 				if err := s.settle(c.clone, &n); err != nil {
-					t.Fatalf("crash at write %d: %v", crashes, err)
+					t.Fatalf("crash at write %d: %v", at, err)
 				}
 			}
-			t.Logf("%d crashes: %+v", crashes, n)
+			t.Logf("%d writes: %+v", at, n)
 			if n.refused == 0 || n.halfway == 0 || n.accepted == n.halfway {
-				t.Fatalf("%+v of %d crashes: this test proves nothing", n, crashes)
+				t.Fatalf("%+v of %d writes: this test proves nothing", n, at)
 			}
 		})
 	}
 }
 
-// TestAcceptingALossSurvivesABrokenDisk breaks the disk at every write of it,
+// TestAcceptingALossSurvivesABrokenDisk breaks the disk at the same writes,
 // once or for good.
 func TestAcceptingALossSurvivesABrokenDisk(t *testing.T) {
 	t.Parallel()
 	s := newLossy(t)
 	var n outcomes
 	failed := 0
-	for at := int64(1); ; at++ {
+	for at, lasts := int64(1), false; ; at, lasts = at+eachWrite, !lasts {
 		fs := s.copy()
-		f := &fault{err: syscall.ENOSPC, lasts: at%2 == 0}
+		f := &fault{err: syscall.ENOSPC, lasts: lasts}
 		f.left.Store(at)
 		l, err := wal.Open(testDir, wal.Options{FS: errorfs.Wrap(fs, f), Logger: quiet, AcceptLoss: true})
 		if err == nil {

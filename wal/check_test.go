@@ -145,7 +145,7 @@ func TestNoFlipInATableIsSound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for at := 0; at < len(b); at += 1 + len(b)/100 {
+		for at := 0; at < len(b); at += 1 + len(b)/tableFlips {
 			damage(t, table, flip(at))
 			errs := slices.DeleteFunc(check(t, dir), func(f wal.Finding) bool { return f.Severity != wal.SeverityError })
 			if len(errs) == 0 {

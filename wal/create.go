@@ -1,10 +1,12 @@
 package wal
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -19,6 +21,39 @@ import (
 // touched. A crash leaves a store, or a directory in which Create can be
 // repeated: the file STORE, which makes it one, is written last.
 func Create(dir string, o Options) (*Log, error) {
+	return create(dir, o, nil)
+}
+
+// CreateAt makes a store as Create does, with a history of its own, that begins
+// with a checkpoint in place of the records before it: a registry that comes from
+// elsewhere. Its first record is to follow before it is closed, as the registrar
+// appends one when it opens; a later opening takes the records before the
+// checkpoint for lost otherwise, and says so ([Check]), though nothing of the
+// content is. An error, the end of ctx too, leaves no store.
+func CreateAt(ctx context.Context, dir string, o Options, covers store.Mark, chunks iter.Seq[[]byte]) (*Log, error) {
+	if covers.Seq == 0 {
+		return nil, fmt.Errorf("create store %s: a checkpoint covers at least record 1", dir)
+	}
+	return create(dir, o, &beginning{ctx, covers, chunks})
+}
+
+// beginning is the checkpoint that a store begins with.
+type beginning struct {
+	ctx    context.Context
+	covers store.Mark
+	chunks iter.Seq[[]byte]
+}
+
+// mark is the place where a store with no records ends.
+func (b *beginning) mark() store.Mark {
+	if b == nil {
+		return store.Mark{}
+	}
+	return b.covers
+}
+
+// create makes a store that begins with nothing if begin is nil.
+func create(dir string, o Options, begin *beginning) (*Log, error) {
 	o = o.withDefaults()
 	if o.ReadOnly {
 		return nil, fmt.Errorf("create store %s: %w", dir, store.ErrReadOnly)
@@ -37,9 +72,11 @@ func Create(dir string, o Options) (*Log, error) {
 		return nil, errors.Join(err, held.Close())
 	}
 	l := makeLog(dir, o, held, newHistory())
-	if err := l.create(); err != nil {
+	l.begins = begin.mark().Seq
+	if err := l.create(begin); err != nil {
 		return nil, errors.Join(fmt.Errorf("create store %s: %w", dir, err), held.Close())
 	}
+	l.space.start()
 	return l, nil
 }
 
@@ -51,6 +88,7 @@ func makeLog(dir string, o Options, held io.Closer, stored store.HistoryID) *Log
 	l := &Log{dir: dir, o: o, log: o.Logger, lock: held, stored: stored, history: stored, pending: map[*pending]struct{}{}, readers: map[*pebble.DB]int{},
 		closing: make(chan struct{}), broken: make(chan struct{})}
 	l.watch = newWatch(dir, o.Logger)
+	l.space = newSpace(dir, o)
 	l.idle.L = &l.mu
 	return l
 }
@@ -94,9 +132,12 @@ func makeDir(f vfs.FS, dir string) error {
 }
 
 // create fills the directory. The order is what makes it safe to interrupt.
-func (l *Log) create() error {
+func (l *Log) create(begin *beginning) error {
 	f := l.o.FS
 	path := func(name string) string { return f.PathJoin(l.dir, name) }
+	if err := l.space.mayOpen(); err != nil {
+		return err
+	}
 	// CREATING first: from here on what is in the directory is ours to clear.
 	if err := errors.Join(writeFile(f, path(fileCreating), nil), syncDir(f, l.dir)); err != nil {
 		return err
@@ -104,10 +145,10 @@ func (l *Log) create() error {
 	if err := errors.Join(f.RemoveAll(path(dirPebble)), f.MkdirAll(path(dirPebble), 0o700)); err != nil {
 		return err
 	}
-	if err := l.createPebble(path(dirPebble)); err != nil {
+	if err := l.createPebble(path(dirPebble), begin); err != nil {
 		return err
 	}
-	if err := createWitness(f, l.dir, l.history, store.Mark{}); err != nil {
+	if err := createWitness(f, l.dir, l.history, begin.mark()); err != nil {
 		return err
 	}
 	if err := errors.Join(writeFile(f, path(fileStoreNew), storeText(l.history)), syncDir(f, l.dir)); err != nil {
@@ -124,9 +165,10 @@ func (l *Log) create() error {
 	return l.mustWrite()
 }
 
-// createPebble makes the database and what the store says of itself in it.
-func (l *Log) createPebble(dir string) error {
-	l.gate = &gate{FS: l.o.FS, watch: l.watch}
+// createPebble makes the database, what the store says of itself in it, and what
+// it begins with.
+func (l *Log) createPebble(dir string, begin *beginning) error {
+	l.gate = &gate{FS: l.o.FS, watch: l.watch, space: l.space}
 	o := pebbleOptions(l.gate, l.watch)
 	o.FormatMajorVersion = pebbleFormat
 	o.ErrorIfExists = true
@@ -136,7 +178,16 @@ func (l *Log) createPebble(dir string) error {
 			return err
 		}
 		l.watch.opened.Store(true)
-		return errors.Join(l.createMeta(db), l.watch.flush(db), db.Close())
+		l.db = db
+		err = l.createMeta(db)
+		if err == nil {
+			err = l.createCheckpoint(begin)
+		}
+		if err == nil {
+			err = l.watch.flush(db)
+		}
+		l.gate.leaving.Store(true)
+		return errors.Join(err, db.Close())
 	})
 	return errors.Join(err, l.gate.close())
 }
@@ -146,6 +197,18 @@ func (l *Log) createMeta(db *pebble.DB) error {
 	return commit(db, func(b *pebble.Batch) error {
 		return errors.Join(b.Set(metaKey("format"), format, nil), b.Set(metaKey("history"), l.history[:], nil))
 	})
+}
+
+// createCheckpoint writes what the store begins with.
+func (l *Log) createCheckpoint(b *beginning) error {
+	if b == nil {
+		return nil
+	}
+	name := l.gate.PathJoin(l.dir, fileCheckpoint)
+	if _, err := l.writeTable(b.ctx, name, b.covers, b.chunks); err != nil {
+		return err
+	}
+	return l.db.Ingest(b.ctx, []string{name})
 }
 
 // commit makes a batch durable.

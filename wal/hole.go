@@ -69,7 +69,7 @@ func (l *Log) findFloor() error {
 // hole from what was let go.
 func (l *Log) findHole(first uint64) error {
 	before, err := l.lastBefore(l.floor)
-	if err == nil && l.floor > 0 && (before.Seq > 0 || first == 0) {
+	if err == nil && l.floor > l.begins && (before.Seq > 0 || first == 0) {
 		l.hole = hole{before, l.floor}
 	}
 	return err

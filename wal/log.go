@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/eaba02dc/registrar/registrar/store"
+	"github.com/eaba02dc/registrar/wal/live"
 )
 
 // Log is a store in a directory. Make one with [Create], open it with [Open].
@@ -20,6 +21,7 @@ type Log struct {
 	o     Options
 	log   *slog.Logger
 	watch *watch
+	space *space
 	lock  io.Closer
 
 	stored store.HistoryID // what the file STORE names: the history, or an earlier one
@@ -29,6 +31,7 @@ type Log struct {
 	losses  []Loss            // that were accepted, oldest first
 	lost    *LostRecordsError // what was lost before this opening, which was to accept it
 	hole    hole              // as it was found by this opening
+	begins  uint64            // the checkpoint that it was just created with, where no hole ends; 0 for none
 
 	// Set by openForWriting, which the first who needs it calls, once; nil in a
 	// log that cannot write, or did not yet. The witness is set under mu.
@@ -38,6 +41,7 @@ type Log struct {
 	appender       *appender
 	anchors        []anchor
 	watching       sync.WaitGroup // watchDir
+	socket         *live.Server   // nil without one
 
 	compacting sync.Mutex // held by Compact, and by Close
 
@@ -74,9 +78,6 @@ func (l *Log) Identity() store.Identity {
 	return store.Identity{History: l.history, Epoch: l.epoch, Earlier: earlier(l.losses)}
 }
 
-// Dir is the directory, as it was named when the log was opened.
-func (l *Log) Dir() string { return l.dir }
-
 // Failed is closed once a failure has ended writing: of a record, of the witness,
 // of the storage engine in the background, or because the directory is not there
 // any more ([ErrMoved]). Err says which. What is durable can still be read.
@@ -88,9 +89,6 @@ func (l *Log) Err() error {
 	defer l.mu.Unlock()
 	return l.err
 }
-
-// Closing is closed when Close begins: whoever reads should end.
-func (l *Log) Closing() <-chan struct{} { return l.closing }
 
 // Append queues r. What it costs: one sync, shared by all records appended
 // while one is under way; on disk the data, 53 bytes of frame and about 24 of
@@ -264,6 +262,7 @@ func (l *Log) close() error {
 	l.writing.Do(func() {}) // if nobody has needed it, nobody will
 	l.appending.Lock()      // a last Append comes to its end
 	defer l.appending.Unlock()
+	l.endReaders()
 	for _, p := range l.underWay() {
 		_ = p.wait() // its caller gets the error
 	}
@@ -271,6 +270,7 @@ func (l *Log) close() error {
 	defer l.compacting.Unlock()
 	l.awaitReaders()
 	l.watching.Wait()
+	l.space.close()
 	var err error
 	if l.witness != nil {
 		l.appender.close()

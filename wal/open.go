@@ -12,7 +12,9 @@ import (
 // Open opens the store in dir. It fails with [ErrNotExist], [ErrForeign],
 // [ErrLocked], [ErrVersion], [*CorruptError] or [*LostRecordsError], and then
 // every file in dir is as it was, even under a log that needs repair: the
-// store is first opened for reading and compared with its witness.
+// store is first opened for reading and compared with its witness. So does a
+// disk that is full ([Options.FullBelow], [store.ErrDiskFull]) unless it is
+// opened for reading.
 //
 // It returns once the store can be read, and changes no file by then: the first
 // append or checkpoint makes the store ready for writing, so that whoever finds
@@ -26,6 +28,11 @@ func Open(dir string, o Options) (*Log, error) {
 	}
 	if err := l.open(); err != nil {
 		return nil, errors.Join(err, l.lock.Close())
+	}
+	if o.ReadOnly {
+		l.space.look() // for Condition
+	} else {
+		l.space.start()
 	}
 	return l, nil
 }
@@ -84,6 +91,9 @@ func (l *Log) open() error {
 
 // mayWrite finds out without trying.
 func (l *Log) mayWrite() error {
+	if err := l.space.mayOpen(); err != nil {
+		return fmt.Errorf("open store %s for writing: %w", l.dir, err)
+	}
 	if d, ok := l.o.FS.(disk); ok {
 		if err := d.writable(l.dir); err != nil {
 			return fmt.Errorf("open store %s: %w", l.dir, err)
@@ -130,6 +140,7 @@ func (l *Log) makeWritable(t testimony, accept bool) error {
 	l.appender = startAppender(l, db)
 	l.exchange(db, g)
 	l.watching.Go(l.watchDir)
+	l.serveReaders()
 	return nil
 }
 
@@ -156,7 +167,7 @@ func (l *Log) serve(db *pebble.DB, g *gate, t testimony, accept bool) (*witness,
 
 // openPebble opens the database behind a gate of its own.
 func (l *Log) openPebble(readOnly bool) (*pebble.DB, *gate, error) {
-	g := &gate{FS: l.o.FS, readOnly: readOnly, holding: !readOnly, watch: l.watch}
+	g := &gate{FS: l.o.FS, readOnly: readOnly, holding: !readOnly, watch: l.watch, space: l.space}
 	o := pebbleOptions(g, l.watch)
 	o.ReadOnly = readOnly
 	late := newLateCompactions()

@@ -6,6 +6,8 @@ package wal_test
 const (
 	crashSeeds = 40
 	faultSeeds = 40
+	eachWrite  = 4
 	flipEdge   = 4
 	flipSteps  = 4
+	tableFlips = 12
 )

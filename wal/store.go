@@ -87,7 +87,7 @@ func nearby(f vfs.FS, dir string, names []string) string {
 // onlyOurs keeps Create from clearing away what it did not make.
 func onlyOurs(dir string, names []string) error {
 	for _, n := range names {
-		if !slices.Contains([]string{fileCreating, fileStoreNew, fileWitness, dirPebble}, n) {
+		if !slices.Contains([]string{fileCreating, fileStoreNew, fileCheckpoint, fileWitness, dirPebble}, n) {
 			return fmt.Errorf("%s: %w: an interrupted creation, and %q besides", dir, ErrForeign, n)
 		}
 	}

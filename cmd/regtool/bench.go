@@ -25,13 +25,14 @@ docs/benchmarks.md.`,
   regtool bench failover
   regtool bench state
   regtool bench load
-  regtool bench metrics`,
+  regtool bench metrics
+  regtool bench pods`,
 		Args: subcommandOnly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return usagef("which benchmark? for example: regtool bench registrar")
 		},
 	}
-	cmd.AddCommand(newBenchRegistrarCommand(), newBenchInterferenceCommand(), newBenchLinksCommand(), newBenchFailoverCommand(), newBenchIdleCommand(), newBenchStateCommand(), newBenchLoadCommand(), newBenchMetricsCommand(),
+	cmd.AddCommand(newBenchRegistrarCommand(), newBenchInterferenceCommand(), newBenchLinksCommand(), newBenchFailoverCommand(), newBenchIdleCommand(), newBenchStateCommand(), newBenchLoadCommand(), newBenchMetricsCommand(), newBenchPodsCommand(),
 		newBenchVictimCommand(), newBenchFailoverFloorCommand(), newBenchIdleMasterCommand(), newBenchStateClientCommand())
 	return cmd
 }

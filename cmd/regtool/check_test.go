@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,9 +105,9 @@ func TestDeepCheckFindsACheckpointThatIsNotWhatItsRecordsAmountTo(t *testing.T) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, op := range []ops.Operation{
-		ops.Admit{Agent: registry.Agent{ID: "a1"}}, ops.Remove{ID: "a1"}, ops.Admit{Agent: registry.Agent{ID: "a1"}},
-	} {
+	agent, key := ops.Admit{Agent: registry.Agent{ID: "a1"}}, ops.Put{Table: "t", Key: "k", Value: "v"}
+	pod := ops.PutPod{Pod: registry.Pod{ID: "/p", Definition: []byte("{}")}}
+	for _, op := range []ops.Operation{agent, ops.Remove{ID: "a1"}, agent, key, pod} {
 		if _, err := r.Apply(t.Context(), op); err != nil {
 			t.Fatal(err)
 		}
@@ -114,8 +115,10 @@ func TestDeepCheckFindsACheckpointThatIsNotWhatItsRecordsAmountTo(t *testing.T) 
 	s := r.Stats()
 	covers := store.Mark{Seq: s.Seq, Epoch: s.Epoch, Revision: s.Revision, Count: r.Snapshot().Count(), Digest: r.Snapshot().Digest()}
 	forged := registry.New().Draft()
-	if _, err := forged.Try(ops.Admit{Agent: registry.Agent{ID: "a1"}}.Apply); err != nil { // at revision 1, not 3
-		t.Fatal(err)
+	for _, op := range []ops.Operation{agent, key, pod} { // at revisions 1 to 3, not 3 to 5
+		if _, err := forged.Try(op.Apply); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := errors.Join(l.Compact(t.Context(), covers, forged.Freeze().Chunks(1<<20), 0), r.Close()); err != nil {
 		t.Fatal(err)
@@ -124,9 +127,19 @@ func TestDeepCheckFindsACheckpointThatIsNotWhatItsRecordsAmountTo(t *testing.T) 
 		t.Errorf("check finds %+v, %v", got, err)
 	}
 	got, err := checkDir(t.Context(), dir, true)
-	if err != nil || len(got.Findings) != 1 || got.Findings[0].Place != "history" ||
-		got.Findings[0].Problem != `agents a1: it is in its state since revision 1, by the records since 3` {
-		t.Errorf("deep check finds %+v, %v", got, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var problems []string
+	for _, f := range got.Findings {
+		problems = append(problems, f.Place+": "+f.Problem)
+	}
+	if want := []string{
+		"history: agents a1: it is in its state since revision 1, by the records since 3",
+		"history: keys t k: it changed last at revision 2, by the records at 4",
+		"history: pods /p: it changed last at revision 3, by the records at 5",
+	}; !slices.Equal(problems, want) {
+		t.Errorf("deep check finds\n%q, want\n%q", problems, want)
 	}
 }
 

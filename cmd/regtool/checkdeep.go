@@ -63,4 +63,9 @@ func (d *diagnosis) compareRevisions(want, r *registry.Registry) {
 			}
 		}
 	}
+	for p := range r.Pods() {
+		if other, known := want.Pod(p.ID); known && other.Revision != p.Revision {
+			d.damage("history", fmt.Errorf("pods %s: it changed last at revision %d, by the records at %d", p.ID, p.Revision, other.Revision))
+		}
+	}
 }

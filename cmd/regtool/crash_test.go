@@ -23,7 +23,14 @@ import (
 // killed.
 const crashWriterEnv = "REGTOOL_TEST_CRASH_WRITER"
 
-const crashRounds = 30
+// crashRounds is how often the writer is killed; a few times show the race
+// detector the same code.
+func crashRounds() int {
+	if testing.Short() {
+		return 8
+	}
+	return 30
+}
 
 // The storm of a crash test is one endless sequence of operations in which
 // each changes something, so that the revision is the number of operations
@@ -41,14 +48,14 @@ func TestKilledWriterLeavesWhatItAcknowledged(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	reg := registry.New()
-	for round := range crashRounds {
+	for round := range crashRounds() {
 		acknowledged := killedAfter(t, dir, rng.IntN(800))
 		reg = afterCrash(t, dir, reg, acknowledged)
 		if t.Failed() {
 			t.Fatalf("in round %d, at revision %d", round, reg.Revision())
 		}
 	}
-	t.Logf("%d rounds, %d operations, %d agents left", crashRounds, reg.Revision(), reg.Count())
+	t.Logf("%d rounds, %d operations, %d agents left", crashRounds(), reg.Revision(), reg.Count())
 	v, err := checkDir(t.Context(), dir, false)
 	if err != nil || !v.Sound {
 		t.Errorf("check: %+v, %v", v, err)
@@ -162,15 +169,16 @@ func crashWriter(dir string) error {
 	return fmt.Errorf("nothing more was taken")
 }
 
-// stormOp is operation i of the storm: each agent has five of them, and every
-// one changes something.
+// stormOp is operation i of the storm: each agent has five of them and a pod
+// two, and every one changes something.
 func stormOp(i uint64) ops.Operation {
-	n := i / 5
+	n := i / 7
+	pod := registry.Pod{ID: fmt.Sprintf("/storm/%d", n), Version: time.Unix(int64(i), 0), Definition: []byte(`{}`)}
 	a := registry.Agent{ID: registry.AgentID(fmt.Sprintf("storm-%d", n)), Hostname: "first"}
 	if n%40 == 0 {
 		a.Payload = make([]byte, 60_000) // ends a batch before its count does
 	}
-	switch i % 5 {
+	switch i % 7 {
 	case 0:
 		return ops.Admit{Agent: a}
 	case 1:
@@ -180,6 +188,14 @@ func stormOp(i uint64) ops.Operation {
 	case 3:
 		a.Hostname = "second"
 		return ops.Readmit{Agent: a}
+	case 4:
+		return ops.PutPod{Pod: pod, New: true}
+	case 5:
+		if n%4 == 0 {
+			return ops.RemovePod{ID: pod.ID}
+		}
+		pod.Definition = fmt.Appendf(nil, `{"id":%q}`, pod.ID)
+		return ops.PutPod{Pod: pod}
 	default:
 		if n%2 == 0 {
 			return ops.Remove{ID: a.ID}

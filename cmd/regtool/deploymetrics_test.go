@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/eaba02dc/registrar/agent/wire"
@@ -47,7 +48,7 @@ func families(t *testing.T) map[string]bool {
 	h := httpapi.New(m, httpapi.Options{Logger: log, Metrics: m.Metrics(), Collectors: []prometheus.Collector{collector.New(r)}})
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	var p expfmt.TextParser
+	p := expfmt.NewTextParser(model.LegacyValidation)
 	found, err := p.TextToMetricFamilies(w.Body)
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -96,7 +97,7 @@ func placeOf(arg string) (reading, error) {
 type difference struct {
 	Change string                `json:"change"` // "added", "removed" or "changed"
 	Table  string                `json:"table"`
-	Key    string                `json:"key,omitzero"` // of agents the ID
+	Key    string                `json:"key,omitzero"` // of agents and pods the ID
 	Of     *keyName              `json:"of,omitempty"` // of user tables
 	Fields map[string]fieldSides `json:"fields"`       // what differs, by the path of the field
 }
@@ -128,6 +129,7 @@ func differences(a, b *registry.Registry) ([]difference, error) {
 		}
 	}
 	c.keys(a, b)
+	c.pods(a, b)
 	return c.all, c.err
 }
 
@@ -237,6 +239,31 @@ func keySide(r *registry.Registry, table, key string) *side {
 		return nil
 	}
 	return &side{item.Value, func() (any, error) { return toKeyJSON(table, key, item), nil }}
+}
+
+// pods compares the pods that are defined.
+func (c *comparison) pods(a, b *registry.Registry) {
+	for p := range a.Pods() {
+		c.pod(p.ID, a, b)
+	}
+	for p := range b.Pods() {
+		if _, known := a.Pod(p.ID); !known {
+			c.pod(p.ID, a, b)
+		}
+	}
+}
+
+func (c *comparison) pod(id string, a, b *registry.Registry) {
+	c.add(difference{Table: "pods", Key: id}, podSide(a, id), podSide(b, id), "pod", "revision")
+}
+
+func podSide(r *registry.Registry, id string) *side {
+	p, known := r.Pod(id)
+	if !known {
+		return nil
+	}
+	text := p.Version.Format(time.RFC3339Nano) + " " + string(p.Definition)
+	return &side{text, func() (any, error) { return toPodJSON(p), nil }}
 }
 
 func masterSide(r *registry.Registry) *side {

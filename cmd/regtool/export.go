@@ -31,21 +31,22 @@ func newExportCommand() *cobra.Command {
 
   json     one document: master, revision, digest, every agent with all that is
            known of it, in the order in which they arrived, and, if there are
-           any, the keys of user tables, in order of table and key
-  ndjson   the agents, then the keys, each a document on a line of its own; a
-           key's is the one with a "table"
+           any, the keys of user tables, in order of table and key, and the
+           pods that are defined, in order of their IDs
+  ndjson   the agents, then the keys, then the pods, each a document on a line
+           of its own; a key's is the one with a "table", a pod's with a "pod"
   mesos    what a Mesos master answers at /registrar(1)/registry; agents stand
            in the order in which they came into their state
 
 A key or value that is not UTF-8 stands in base64; "key_encoding" and
-"value_encoding" say so.
+"value_encoding" say so. A definition that is not JSON without white space
+stands as a text, under "definition_text".
 
-The mesos form has no place for keys of user tables, for incarnations, labels
+The mesos form has no place for keys of user tables, pods, incarnations, labels
 and payloads, nor for what is known of agents that are unreachable or gone; an
 agent without a port gets Mesos's default, 5051. What is dropped is told on
 standard error. What import takes from such a form comes out the same. Import
-reads the mesos form only: to keep a registry as it is, copy its directory while
-nothing has it open.
+reads the mesos form only: to keep a registry as it is, use backup.
 
 Export reads only. A registry that another process has open is read through that
 process; standard error says so, and at which revision.`,
@@ -92,10 +93,15 @@ func warnOfDropped(cmd *cobra.Command, reg *registry.Registry) error {
 	return err
 }
 
-// dropped counts agents of which the mesos form leaves something out.
-type dropped struct{ incarnations, labels, payloads, descriptions int }
+// dropped counts agents of which the mesos form leaves something out, and what
+// it leaves out as a whole.
+type dropped struct{ incarnations, labels, payloads, descriptions, keys, pods int }
 
 func droppedOf(reg *registry.Registry) (d dropped, err error) {
+	d.pods = reg.PodsLen()
+	for _, keys := range reg.Tables() {
+		d.keys += keys
+	}
 	for e := range reg.Entries() {
 		a, err := e.Agent()
 		switch {
@@ -132,6 +138,12 @@ func (d dropped) String() string {
 			parts = append(parts, fmt.Sprintf(p.what, counted(p.n, "agent")))
 		}
 	}
+	if d.keys > 0 {
+		parts = append(parts, countedAs(d.keys, "key of user tables", "keys of user tables"))
+	}
+	if d.pods > 0 {
+		parts = append(parts, counted(d.pods, "pod"))
+	}
 	return strings.Join(parts, ", ")
 }
 
@@ -142,7 +154,7 @@ type exportHead struct {
 	Digest   string      `json:"digest"`
 }
 
-// exportJSON writes one document, agent by agent and key by key.
+// exportJSON writes one document, agent by agent, key by key and pod by pod.
 func exportJSON(w io.Writer, reg *registry.Registry) error {
 	head := exportHead{Revision: reg.Revision(), Digest: reg.Digest().String()}
 	if m, ok := reg.Master(); ok {
@@ -161,6 +173,12 @@ func exportJSON(w io.Writer, reg *registry.Registry) error {
 	if hasKeys(reg) {
 		out.WriteString(`,"keys":[`)
 		if err := exportList(out, eachKey(reg)); err != nil {
+			return err
+		}
+	}
+	if reg.PodsLen() > 0 {
+		out.WriteString(`,"pods":[`)
+		if err := exportList(out, eachPod(reg)); err != nil {
 			return err
 		}
 	}
@@ -190,7 +208,7 @@ func exportList(out *bufio.Writer, items iter.Seq2[any, error]) error {
 
 func exportNDJSON(w io.Writer, reg *registry.Registry) error {
 	out := bufio.NewWriterSize(w, 64<<10)
-	for _, items := range []iter.Seq2[any, error]{eachAgent(reg), eachKey(reg)} {
+	for _, items := range []iter.Seq2[any, error]{eachAgent(reg), eachKey(reg), eachPod(reg)} {
 		err := eachLine(items, func(line []byte) error {
 			out.Write(line)
 			return out.WriteByte('\n')
@@ -221,6 +239,17 @@ func eachKey(reg *registry.Registry) iter.Seq2[any, error] {
 				if !yield(toKeyJSON(table, key, item), nil) {
 					return
 				}
+			}
+		}
+	}
+}
+
+// eachPod yields the JSON form of every pod.
+func eachPod(reg *registry.Registry) iter.Seq2[any, error] {
+	return func(yield func(any, error) bool) {
+		for p := range reg.Pods() {
+			if !yield(toPodJSON(p), nil) {
+				return
 			}
 		}
 	}

@@ -193,11 +193,12 @@ func interrupted(ctx context.Context, err error) error {
 
 // errOwnExport is what import says to json and ndjson: they have no reader.
 var errOwnExport = errors.New("this is what regtool itself prints, and import reads what a Mesos master answers: " +
-	"use export --format mesos; to keep a registry as it is, copy its directory")
+	"use export --format mesos; to keep a registry as it is, regtool backup")
 
 // ownOutput is how export's json and ndjson and inspect's JSON begin.
 var ownOutput = regexp.MustCompile(`^\s*(` +
 	`\{"master":(null|\{[^{}]*\}),"revision":\d+,"digest":"[0-9a-f]{32}","agents":|` +
+	`(\[\s*)?\{\s*"(table|pod)":\s*"([^"\\]|\\.)*",\s*"(key|version|revision)":|` +
 	`(\[\s*)?\{\s*"id":\s*"([^"\\]|\\.)*",\s*"state":\s*"(admitted|unreachable|gone)",\s*"since":)`)
 
 // importReason is what the log says of why; names of files are bytes without a

@@ -178,7 +178,7 @@ func TestTwoImportsDoNotMakeOneRegistry(t *testing.T) {
 	}
 	defer other.Close()
 	code, _, stderr := importing(t, oneAgent, "--dir", dir, "-")
-	if code != exitFailed || !strings.Contains(stderr, "another import into "+dir+" is under way") {
+	if code != exitFailed || !strings.Contains(stderr, "another process is making a registry at "+dir) {
 		t.Errorf("exit code %d, stderr %s", code, stderr)
 	}
 	if _, err := os.Stat(dir + importMark + "another2"); err != nil {

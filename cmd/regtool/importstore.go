@@ -2,30 +2,14 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
-	"log/slog"
-	"os"
 	"path/filepath"
-	"regexp"
-	"strings"
 
 	"github.com/eaba02dc/registrar/registrar"
 	"github.com/eaba02dc/registrar/registry"
 	"github.com/eaba02dc/registrar/wal"
 )
-
-// importMark stands in the name of a store under construction, behind the name
-// it will have.
-const importMark = ".importing-"
-
-// removedMark ends the name of such a store while it is being removed.
-const removedMark = ".removed"
-
-// leftover matches the names that build and clearLeftovers give.
-var leftover = regexp.MustCompile(`\.importing-[a-z2-7]{8}(\.removed)*$`)
 
 // build makes a new store of the input in im.dir. The error says what there is
 // then: nothing, unless all that went wrong is that the name of the whole store
@@ -50,107 +34,19 @@ func noneMade(err error) error { return fmt.Errorf("%w; no registry was made", e
 // buildAt makes the store beside dir and, once it is whole and closed, gives it
 // the name dir. If anything goes wrong, there is nothing at dir.
 func (im *importer) buildAt(ctx context.Context, dir string) (end *registry.Registry, err error) {
-	if err := clearLeftovers(dir, im.log); err != nil {
-		return nil, err
-	}
-	beside := dir + importMark + strings.ToLower(rand.Text()[:8])
-	defer func() {
+	err = buildBeside(dir, importMark, im.log, func(beside string) error {
+		l, err := wal.Create(beside, wal.Options{Logger: im.log})
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(beside))
+			return err
 		}
-	}()
-	l, err := wal.Create(beside, wal.Options{Logger: im.log})
-	if err != nil {
-		return nil, err
-	}
-	r, err := registrar.Open(ctx, l, registrar.Options{Logger: im.log})
-	if err != nil {
-		return nil, interrupted(ctx, err)
-	}
-	end, err = im.write(ctx, r, registry.New())
-	if err := errors.Join(err, r.Close()); err != nil {
-		return nil, err
-	}
-	return end, moveStore(beside, dir)
-}
-
-// realDir is where dir really is, so that "beside" means its own file system and
-// not that of a link to it.
-func realDir(dir string) (string, error) {
-	if _, err := os.Lstat(dir); err == nil {
-		if dir, err = filepath.EvalSymlinks(dir); err != nil {
-			return "", err
+		r, err := registrar.Open(ctx, l, registrar.Options{Logger: im.log})
+		if err != nil {
+			return interrupted(ctx, err)
 		}
-	}
-	return filepath.Abs(dir)
-}
-
-// clearLeftovers removes what interrupted imports into dir left beside it, and
-// refuses while another import is at work there. It is taken out of the way
-// before it is removed: so either this process has the directory, or the one
-// that still finishes it.
-func clearLeftovers(dir string, log *slog.Logger) error {
-	left, err := filepath.Glob(globQuote(dir) + importMark + "*")
-	if err != nil {
-		return err
-	}
-	for _, path := range left {
-		if !leftover.MatchString(path) {
-			continue
-		}
-		l, err := wal.Open(path, wal.Options{ReadOnly: true, Logger: log})
-		if errors.Is(err, wal.ErrLocked) {
-			return fmt.Errorf("another import into %s is under way: %w", dir, err)
-		}
-		if errors.Is(err, wal.ErrForeign) && !strings.HasSuffix(path, removedMark) {
-			continue // a removal that broke off leaves anything; creating a store does not
-		}
-		if err == nil {
-			if err := l.Close(); err != nil {
-				return err
-			}
-		}
-		aside := path + removedMark
-		if err := os.Rename(path, aside); errors.Is(err, fs.ErrNotExist) {
-			continue
-		} else if err != nil {
-			return fmt.Errorf("clear away an interrupted import: %w", err)
-		}
-		if err := os.RemoveAll(aside); err != nil {
-			return fmt.Errorf("clear away an interrupted import: %w", err)
-		}
-	}
-	return nil
-}
-
-// globQuote makes a path that stands for itself in a pattern.
-func globQuote(path string) string {
-	var b strings.Builder
-	for _, r := range path {
-		if strings.ContainsRune(`*?[\`, r) {
-			b.WriteRune('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
-// moveStore gives a closed store its name. An empty directory of that name makes
-// room; anything else does not.
-func moveStore(from, to string) error {
-	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("make room for the new store: %w; if it is a mount point, name a directory inside it, else move away what is there", err)
-	}
-	return os.Rename(from, to)
-}
-
-// syncDir makes the names in dir durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+		end, err = im.write(ctx, r, registry.New())
+		return errors.Join(err, r.Close())
+	})
+	return end, err
 }
 
 // extend writes the input into the store in dir. It has been rehearsed on

@@ -13,7 +13,7 @@ func newInspectCommand() *cobra.Command {
 		Long: `Inspect shows what a registry holds. Without more words it shows the whole in
 short: who leads, how many agents are in each state, and what the store says
 of itself. "inspect agents", "inspect unreachable" and "inspect gone" list
-agents.
+agents, "inspect pods" the pods that are defined.
 
 With --at it shows the registry as it was at a revision, as far back as the log
 is kept.
@@ -42,7 +42,8 @@ format and size of the store. It is what "inspect" alone does.`,
 	cmd.AddCommand(summary,
 		newInspectAgentsCommand("agents", registry.Admitted),
 		newInspectAgentsCommand("unreachable", registry.Unreachable),
-		newInspectAgentsCommand("gone", registry.Gone))
+		newInspectAgentsCommand("gone", registry.Gone),
+		newInspectPodsCommand())
 	return cmd
 }
 

@@ -49,6 +49,10 @@ is shown escaped: "\x1b". Use --json for the exact text.`, name, state),
 		if *asJSON {
 			return writeFoundJSON(cmd.OutOrStdout(), picked)
 		}
+		if len(picked) == 0 { // not on stdout, where programs count lines
+			complain(cmd.ErrOrStderr(), cmd, fmt.Sprintf("no %s agents", state))
+			return nil
+		}
 		return writeFound(cmd.OutOrStdout(), picked)
 	}
 	return cmd

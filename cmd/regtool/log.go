@@ -284,8 +284,8 @@ type loggedJSON struct {
 	Changes   []changeJSON `json:"changes"`
 }
 
-// changeJSON is what became of an entry: an entryJSON, a masterJSON or a keyJSON,
-// by the table; null if it was deleted. The table and key of a user table stand
+// changeJSON is what became of an entry: an entryJSON, a masterJSON, a keyJSON or
+// a podJSON, by the table; null if it was deleted. The table and key of a user table stand
 // in Of.
 type changeJSON struct {
 	Table string   `json:"table"`
@@ -327,6 +327,8 @@ func toChangeJSON(c registry.Change, revision uint64) (changeJSON, error) {
 	default:
 		if m, ok := c.Master(); ok {
 			out.Entry = toMasterJSON(m)
+		} else if p, ok := c.Pod(); ok {
+			out.Entry = toPodJSON(p)
 		}
 	}
 	return out, nil

@@ -49,6 +49,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("NO_COLOR", "1")
+			env.Setenv("GORACE", os.Getenv("GORACE")) // how long each regtool waits for races when it ends
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -57,6 +58,7 @@ func TestScripts(t *testing.T) {
 			"flip":     flip,
 			"freeport": freePortFor,
 			"get":      get,
+			"pod":      changePod,
 		},
 	})
 }

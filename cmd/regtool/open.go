@@ -11,8 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eaba02dc/registrar/registrar"
+	"github.com/eaba02dc/registrar/registrar/store"
 	"github.com/eaba02dc/registrar/registry"
 	"github.com/eaba02dc/registrar/wal"
+	"github.com/eaba02dc/registrar/wal/live"
 )
 
 // stored is a registry as it was read from a directory, and what the directory
@@ -127,15 +129,20 @@ func openDir(ctx context.Context, dir string, o wal.Options) (*registrar.Registr
 	if err != nil {
 		return nil, advise(dir, err)
 	}
-	r, err := registrar.Open(ctx, l, registrar.Options{
-		Logger: o.Logger,
-		// How much is remembered is for the master to say, and not stored.
-		HistoryRecords: math.MaxUint64, HistoryBytes: math.MaxInt64, HistoryAge: math.MaxInt64, MaxRequests: math.MaxInt,
-	})
+	r, err := openStore(ctx, l, o.Logger)
 	if err != nil {
 		return nil, advise(dir, fmt.Errorf("recover the registry in %s: %w", dir, err))
 	}
 	return r, nil
+}
+
+// openStore starts the engine on a store, and forgets nothing: how much is
+// remembered is for the master to say, and not stored.
+func openStore(ctx context.Context, s store.Store, log *slog.Logger) (*registrar.Registrar, error) {
+	return registrar.Open(ctx, s, registrar.Options{
+		Logger:         log,
+		HistoryRecords: math.MaxUint64, HistoryBytes: math.MaxInt64, HistoryAge: math.MaxInt64, MaxRequests: math.MaxInt,
+	})
 }
 
 // advise adds to why a registry was not opened what to do next.
@@ -150,8 +157,17 @@ func advise(dir string, err error) error {
 	switch {
 	case errors.Is(err, wal.ErrNotExist):
 		return fmt.Errorf("%w; regtool import --dir %s FILE makes one", err, dir)
+	case errors.Is(err, wal.ErrLocked) && errors.Is(err, live.ErrNotServed):
+		return fmt.Errorf("%w; it may be opening it still: try again; else it was told to let nobody read (serve --socket=false, wal.Options.NoSocket): "+
+			"ask it by what it offers, as HTTP, or stop it", err)
+	case errors.Is(err, live.ErrBusy), errors.Is(err, live.ErrCut):
+		return fmt.Errorf("%w; try again", err)
+	case errors.Is(err, live.ErrSilent):
+		return fmt.Errorf("%w; see whether it is stopped (SIGSTOP) or overloaded, and try again", err)
 	case errors.Is(err, wal.ErrLocked):
 		return fmt.Errorf("%w; stop the program that has it open first, or use what that program offers", err)
+	case errors.Is(err, store.ErrDiskFull):
+		return fmt.Errorf("%w; make room first; reading %s (inspect, export, check) needs none", err, dir)
 	case errors.Is(err, wal.ErrVersion), errors.Is(err, registry.ErrVersion):
 		return fmt.Errorf("%w; use the regtool that wrote it, or a newer one", err)
 	case errors.As(err, &lost):

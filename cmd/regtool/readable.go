@@ -18,12 +18,13 @@ import (
 type readable interface {
 	store.Store
 	Info() (wal.Info, error)
+	Condition() store.Condition
 	Check(ctx context.Context, report func(wal.Finding)) error
 }
 
 var (
 	_ readable = (*wal.Log)(nil)
-	_ readable = (*live.Store)(nil)
+	_ readable = (*wal.Live)(nil)
 )
 
 // seenLive says from which process something was read, how far its registry had
@@ -35,7 +36,7 @@ type seenLive struct {
 }
 
 func seenBy(s readable) *seenLive {
-	l, ok := s.(*live.Store)
+	l, ok := s.(*wal.Live)
 	if !ok {
 		return nil
 	}
@@ -72,7 +73,7 @@ func openReadable(ctx context.Context, dir string, o wal.Options) (readable, err
 		if !errors.Is(locked, wal.ErrLocked) {
 			return nil, locked
 		}
-		s, err := live.Open(ctx, dir)
+		s, err := wal.OpenLive(ctx, dir)
 		switch {
 		case err == nil:
 			return s, nil

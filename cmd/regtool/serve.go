@@ -28,7 +28,6 @@ import (
 	"github.com/eaba02dc/registrar/registrar/collector"
 	"github.com/eaba02dc/registrar/registry"
 	"github.com/eaba02dc/registrar/wal"
-	"github.com/eaba02dc/registrar/wal/live"
 )
 
 const defaultStopTimeout = 10 * time.Second
@@ -87,7 +86,6 @@ type daemon struct {
 
 	door      *door
 	registrar *registrar.Registrar
-	socket    *live.Server // nil without one
 	master    *master.Master
 	made      bool // the registry: there was none
 }
@@ -103,6 +101,7 @@ func (d *daemon) run(cmd *cobra.Command) error {
 	if d.door, err = openDoor(&d.flags.door, d.log); err != nil {
 		return err
 	}
+	d.log.Info("who may come in as an agent is settled", "agents_need", d.flags.door.agentsNeed())
 	d.door.warn(d.flags.ip)
 	reload := make(chan os.Signal, 1) // before there is anything that the signal could end
 	signal.Notify(reload, syscall.SIGHUP)
@@ -189,7 +188,7 @@ func firstLine(err error) string {
 // end ends everything, and returns why, or else the first thing that closing
 // met. What failed before says so again when it is closed.
 func (d *daemon) end(s *httpapi.Server, why error) error {
-	for _, err := range []error{d.stop(s), d.closeRegistry()} {
+	for _, err := range []error{d.stop(s), d.registrar.Close()} {
 		if why == nil {
 			why = err
 		}
@@ -197,20 +196,10 @@ func (d *daemon) end(s *httpapi.Server, why error) error {
 	return why
 }
 
-// closeRegistry has those who read it go first.
-func (d *daemon) closeRegistry() error {
-	if d.socket != nil {
-		if err := d.socket.Close(); err != nil {
-			d.log.Warn("the socket in the registry's directory was not removed", "dir", d.flags.dir, "err", err)
-		}
-	}
-	return d.registrar.Close()
-}
-
 // recover opens the registry, or makes it, and starts the master on it.
 func (d *daemon) recover(ctx context.Context, info registry.Master) error {
 	stores := metrics.NewTimer(24 * time.Hour)
-	o := wal.Options{AcceptLoss: d.flags.acceptLoss, Logger: d.log}
+	o := d.flags.storage(d.log)
 	l, err := wal.Open(d.flags.dir, o)
 	if errors.Is(err, wal.ErrNotExist) {
 		l, err = d.make(o)
@@ -218,10 +207,10 @@ func (d *daemon) recover(ctx context.Context, info registry.Master) error {
 	if err != nil {
 		return advise(d.flags.dir, err)
 	}
-	if d.flags.socket {
-		d.letRead(l)
-	}
-	d.registrar, err = registrar.Open(ctx, l, registrar.Options{Master: &info, Logger: d.log, Stored: stores.Observe})
+	d.registrar, err = registrar.Open(ctx, l, registrar.Options{
+		Master: &info, Logger: d.log, Stored: stores.Observe,
+		SlowAfter: time.Duration(d.flags.storeSlow), HungAfter: time.Duration(d.flags.storeTimeout),
+	})
 	if err != nil {
 		return advise(d.flags.dir, fmt.Errorf("recover the registry in %s: %w", d.flags.dir, err))
 	}
@@ -232,14 +221,6 @@ func (d *daemon) recover(ctx context.Context, info registry.Master) error {
 		return err
 	}
 	return nil
-}
-
-// letRead lets regtool look at the registry. A master can do without.
-func (d *daemon) letRead(l *wal.Log) {
-	var err error
-	if d.socket, err = live.Serve(l, live.Options{Logger: d.log}); err != nil {
-		d.log.Warn("regtool cannot look at the registry while this runs", "dir", d.flags.dir, "err", err)
-	}
 }
 
 // make makes the registry, and says so: --dir may be misspelt.
@@ -259,9 +240,9 @@ func (d *daemon) make(o wal.Options) (*wal.Log, error) {
 func (d *daemon) answers(cmd *cobra.Command) http.Handler {
 	info, _ := debug.ReadBuildInfo()
 	return httpapi.New(d.master, httpapi.Options{
-		Build: mesosBuild(info), Flags: d.flags.values(cmd.Flags()), Cluster: d.flags.cluster, Logger: d.log, Ready: d.ready,
-		Agents: httpapi.AgentStream(d.master, httpapi.AgentStreamOptions{MaxStreams: d.flags.maxAgents, Logger: d.log}),
-		Gate:   d.door.gate, Debug: d.door.debug(), StateCacheBytes: d.flags.stateCacheBytes,
+		Build: mesosBuild(info), Flags: d.flags.values(cmd.Flags()), Cluster: d.flags.cluster, Logger: d.log, Ready: d.ready, Health: d.registrar.Health,
+		Agents: httpapi.AgentStream(d.master, httpapi.AgentStreamOptions{MaxStreams: d.flags.maxAgents, Logger: d.log}), Pods: d.master,
+		Gate: d.door.gate, Debug: d.door.debug(), StateCacheBytes: d.flags.stateCacheBytes,
 		Metrics: d.master.Metrics(), MetricsRate: (*master.Rate)(&d.flags.metricsRate), Collectors: []prometheus.Collector{collector.New(d.registrar)},
 	})
 }

@@ -51,6 +51,19 @@ func (d *doorFlags) closed() []httpapi.Realm {
 	return closed
 }
 
+// agentsNeed is what an agent must have to get in.
+func (d *doorFlags) agentsNeed() string {
+	switch {
+	case d.agents && d.clientCA != "":
+		return "a password and a client certificate"
+	case d.agents:
+		return "a password"
+	case d.clientCA != "":
+		return "a client certificate"
+	}
+	return "nothing"
+}
+
 // settle closes all realms for which nobody has said something else, if there are
 // credentials, and refuses what would leave a door open that somebody thinks is shut.
 func (d *doorFlags) settle(f *pflag.FlagSet, ip string) error {

@@ -360,6 +360,19 @@ func TestFilesThatCannotBeReadAgainKeepNobodyFromStoppingTheMaster(t *testing.T)
 	}
 }
 
+func TestServeSaysWhatAgentsNeed(t *testing.T) {
+	for want, flags := range map[string]doorFlags{
+		"nothing":                             {readonly: true, readwrite: true},
+		"a password":                          {agents: true, tlsCert: "cert.pem"},
+		"a client certificate":                {clientCA: "ca.pem"},
+		"a password and a client certificate": {agents: true, clientCA: "ca.pem"},
+	} {
+		if got := flags.agentsNeed(); got != want {
+			t.Errorf("%+v: %q, want %q", flags, got, want)
+		}
+	}
+}
+
 func TestPasswordsThatAnybodyCanReadOnTheWayAreWarnedOf(t *testing.T) {
 	for _, c := range []struct {
 		ip        string

@@ -18,6 +18,7 @@ import (
 	"github.com/eaba02dc/registrar/internal/duration"
 	"github.com/eaba02dc/registrar/master"
 	"github.com/eaba02dc/registrar/registry"
+	"github.com/eaba02dc/registrar/wal"
 )
 
 const configFlag = "config"
@@ -34,6 +35,10 @@ type serveFlags struct {
 	logLevel, logFormat string
 	maxAgents           int
 	stateCacheBytes     int64
+	diskFullBelow       int64 // 0 does not watch
+	diskLowBelow        int64
+	storeTimeout        duration.Value
+	storeSlow           duration.Value
 	stopTimeout         duration.Value
 	door                doorFlags
 	metricsRate         rateValue
@@ -59,6 +64,11 @@ func newServeFlags(cmd *cobra.Command) *serveFlags {
 	f.StringVar(&s.cluster, "cluster", "", "name of the cluster, for people")
 	f.IntVar(&s.maxAgents, "max-agents", 20_000, "how many agents may connect; the limit on open files is raised for them")
 	f.Int64Var(&s.stateCacheBytes, "state-cache-bytes", 1<<30, "how many bytes of answers may be kept, so that who asks again is answered by copying")
+	f.Int64Var(&s.diskFullBelow, "disk-full-below-bytes", 64<<20, "below so many free bytes nothing is added to the registry, what removes is still done; 0 does not watch")
+	f.Int64Var(&s.diskLowBelow, "disk-low-below-bytes", 128<<20, "below so many /ready and metrics warn, and from so many on a disk that was full no longer is")
+	s.storeTimeout, s.storeSlow = duration.Value(20*time.Second), duration.Value(time.Second)
+	f.Var(&s.storeTimeout, "registry-store-timeout", "how long the disk may take for a record before the master ends")
+	f.Var(&s.storeSlow, "registry-slow-after", "how long a batch may take before it is logged, and /ready and metrics warn")
 	f.Var(&s.stopTimeout, "stop-timeout", "how long to wait for answers under way when told to stop")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&s.logFormat, "log-format", "text", "text or json")
@@ -95,7 +105,7 @@ func (s *serveFlags) validate() error {
 	for name, d := range map[string]time.Duration{
 		"agent-ping-timeout": o.PingTimeout, "agent-reregister-timeout": o.AgentReregisterTimeout,
 		"registry-gc-interval": o.RegistryGCInterval, "registry-max-agent-age": o.RegistryMaxAgentAge,
-		"stop-timeout": time.Duration(s.stopTimeout),
+		"stop-timeout": time.Duration(s.stopTimeout), "registry-store-timeout": time.Duration(s.storeTimeout), "registry-slow-after": time.Duration(s.storeSlow),
 	} {
 		if d <= 0 {
 			return usagef("--%s %s: more than 0 is needed", name, duration.Format(d))
@@ -110,6 +120,9 @@ func (s *serveFlags) validate() error {
 	}
 	if s.stateCacheBytes < 1 {
 		return usagef("--state-cache-bytes %d: at least 1 is needed", s.stateCacheBytes)
+	}
+	if s.diskFullBelow < 0 || s.diskLowBelow < s.diskFullBelow {
+		return usagef("--disk-full-below-bytes %d and --disk-low-below-bytes %d: the second cannot be less than the first, or that less than 0", s.diskFullBelow, s.diskLowBelow)
 	}
 	for name, n := range map[string]int{
 		"max-completed-frameworks": o.MaxCompletedFrameworks, "max-completed-tasks-per-framework": o.MaxCompletedTasksPerFramework,
@@ -137,6 +150,16 @@ func (s *serveFlags) options() master.Options {
 		if *n == 0 {
 			*n = -1
 		}
+	}
+	return o
+}
+
+// storage are the options of the log, which means not to watch by less than 0
+// where a flag says 0.
+func (s *serveFlags) storage(log *slog.Logger) wal.Options {
+	o := wal.Options{AcceptLoss: s.acceptLoss, FullBelow: s.diskFullBelow, LowBelow: s.diskLowBelow, NoSocket: !s.socket, Logger: log}
+	if o.FullBelow == 0 {
+		o.FullBelow = -1
 	}
 	return o
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,12 +35,18 @@ The file of --credential is YAML or JSON, as Mesos's agents have it:
   principal: fleet
   secret: the password
 
+--pods has the agents report an instance of each of so many pods, and defines
+the pods over PUT /v2/pods once all have registered. A master that does not let
+us is no failure: that is said, and only pods that are defined are shown. As the
+agents stay members in the end, so the pods stay defined.
+
 --flap breaks connections at random, so many a second; --partition lets a share
 of the agents fall silent once all have registered: their connections stand, but
 nothing arrives any more in either direction, and no new connection comes about,
 as when a cable is cut.`,
 		Example: `  regtool simulate --agents 1000 --tasks 20
   regtool simulate --agents 5000 --flap 50 --duration 1mins
+  regtool simulate --agents 10 --tasks 0 --pods 100
   regtool simulate --master http://10.0.5.220:5050 --agents 200 --partition 10
   regtool simulate --master https://10.0.5.220:5050 --ca-cert ca.pem --credential agent.yaml`,
 		Args: noArguments,
@@ -51,11 +56,12 @@ as when a cable is cut.`,
 	f.StringVar(&s.master, "master", "http://127.0.0.1:5050", "URL of the master")
 	f.IntVar(&s.agents, "agents", 1000, "how many agents")
 	f.IntVar(&s.tasks, "tasks", 20, "how many tasks run on each")
+	f.IntVar(&s.pods, "pods", 0, "how many pods have an instance, besides the tasks")
 	f.Float64Var(&s.flap, "flap", 0, "how many connections break each second")
 	f.Float64Var(&s.partition, "partition", 0, "how many percent of the agents fall silent")
 	f.Var((*duration.Value)(&s.duration), "duration", "how long to go on once all have registered (default: until interrupted)")
 	f.Lookup("duration").DefValue = ""
-	s.entrance.add(f)
+	s.entrance.add(f, "the agents")
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := s.validate(); err != nil {
@@ -87,6 +93,7 @@ const (
 type simulation struct {
 	master          string
 	agents, tasks   int
+	pods            int
 	flap, partition float64
 	duration        time.Duration
 	entrance        entrance
@@ -95,6 +102,7 @@ type simulation struct {
 	troubles                         troubles // of those that have not registered
 	members, subscribed, broken, cut atomic.Int64
 	registered                       time.Duration // until all were members; 0 if that never was
+	defined                          int           // pods that the master took
 }
 
 func (s *simulation) validate() error {
@@ -103,6 +111,8 @@ func (s *simulation) validate() error {
 		return usagef("--agents %d: at least 1 is needed", s.agents)
 	case s.tasks < 0:
 		return usagef("--tasks %d: cannot be less than 0", s.tasks)
+	case s.pods < 0:
+		return usagef("--pods %d: cannot be less than 0", s.pods)
 	case !(s.flap >= 0 && s.flap <= mostFlaps): // NaN neither
 		return usagef("--flap %v: want a rate from 0 to %d", s.flap, mostFlaps)
 	case !(s.partition >= 0 && s.partition <= 100):
@@ -110,9 +120,8 @@ func (s *simulation) validate() error {
 	case s.duration < 0:
 		return usagef("--duration %s: cannot be less than 0", duration.Format(s.duration))
 	}
-	u, err := url.Parse(s.master)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return usagef("--master %q: want a URL, as http://127.0.0.1:5050", s.master)
+	if _, err := masterURL(s.master); err != nil {
+		return err
 	}
 	return s.entrance.validate(s.master)
 }
@@ -171,6 +180,9 @@ func (s *simulation) run(cmd *cobra.Command) error {
 		s.registered = time.Since(start)
 		complain(cmd.ErrOrStderr(), cmd, fmt.Sprintf("%s with %s each registered in %v; %s",
 			counted(s.agents, "agent"), counted(s.tasks, "task"), short(s.registered), s.until()))
+		if s.pods > 0 {
+			s.define(ctx, cmd)
+		}
 		return s.disturb(ctx)
 	})
 	err := g.Wait()
@@ -179,6 +191,19 @@ func (s *simulation) run(cmd *cobra.Command) error {
 		err = s.interrupted()
 	}
 	return err
+}
+
+// define defines the pods, and says so or what was in the way.
+func (s *simulation) define(ctx context.Context, cmd *cobra.Command) {
+	var err error
+	if s.defined, err = s.definePods(ctx); ctx.Err() != nil {
+		return
+	}
+	text := fmt.Sprintf("%d of %s defined", s.defined, counted(s.pods, "pod"))
+	if err != nil {
+		text += ": " + err.Error()
+	}
+	complain(cmd.ErrOrStderr(), cmd, text)
 }
 
 // interrupted says how far it had come, and what was in the way.
@@ -238,7 +263,7 @@ func (s *simulation) agent(i int, joined func()) (*agent.Agent, error) {
 			Statuses:  []wire.TaskStatus{{State: wire.TaskRunning, Timestamp: now}},
 		}))
 	}
-	return a, err
+	return a, errors.Join(err, s.addPods(a, i, framework, now))
 }
 
 func simulatedAmount(name string, n float64) registry.Resource {
@@ -273,7 +298,9 @@ func (s *simulation) disturb(ctx context.Context) error {
 // simulated is what a simulation saw.
 type simulated struct {
 	Agents          int     `json:"agents"`
-	Tasks           int     `json:"tasks"`
+	Tasks           int     `json:"tasks"` // besides those of pods
+	Pods            int     `json:"pods,omitzero"`
+	PodsDefined     int     `json:"pods_defined,omitzero"`
 	RegisterSeconds float64 `json:"register_seconds"`
 	// Errors are the times that an agent lost the master, or was refused;
 	// Returns those that it came back.
@@ -284,18 +311,23 @@ type simulated struct {
 
 func (s *simulation) seen() simulated {
 	return simulated{
-		Agents: s.agents, Tasks: s.agents * s.tasks, RegisterSeconds: s.registered.Seconds(),
+		Agents: s.agents, Tasks: s.agents * s.tasks, Pods: s.pods, PodsDefined: s.defined, RegisterSeconds: s.registered.Seconds(),
 		Errors: s.broken.Load(), Returns: s.subscribed.Load() - s.members.Load(), Silenced: s.cut.Load(),
 	}
 }
 
 func (s simulated) facts() []fact {
-	return []fact{
+	facts := []fact{
 		{"agents", fmt.Sprint(s.Agents)},
 		{"tasks", fmt.Sprint(s.Tasks)},
+	}
+	if s.Pods > 0 {
+		facts = append(facts, fact{"pods", fmt.Sprintf("%d, of which %d are defined", s.Pods, s.PodsDefined)})
+	}
+	return append(facts, []fact{
 		{"registered in", fmt.Sprintf("%.3f s", s.RegisterSeconds)},
 		{"came back", counted(int(s.Returns), "time")},
 		{"lost the master or were refused", counted(int(s.Errors), "time")},
 		{"fell silent", counted(int(s.Silenced), "agent")},
-	}
+	}...)
 }

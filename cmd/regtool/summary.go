@@ -18,6 +18,7 @@ type summary struct {
 	Gone                int         `json:"gone"`
 	MinimumCapabilities []string    `json:"minimum_capabilities,omitempty"`
 	Keys                int         `json:"keys,omitempty"` // of user tables
+	Pods                int         `json:"pods,omitempty"` // that are defined
 	Entries             uint64      `json:"entries"`        // over all tables
 	Revision            uint64      `json:"revision"`
 	Digest              string      `json:"digest"`
@@ -91,7 +92,7 @@ func toMarkJSON(m store.Mark) markJSON {
 func summarize(s *stored) summary {
 	out := summary{
 		Admitted: s.Len(registry.Admitted), Unreachable: s.Len(registry.Unreachable), Gone: s.Len(registry.Gone),
-		MinimumCapabilities: s.MinimumCapabilities(), Entries: s.Count(), Revision: s.Revision(),
+		MinimumCapabilities: s.MinimumCapabilities(), Pods: s.PodsLen(), Entries: s.Count(), Revision: s.Revision(),
 		Digest: s.Digest().String(), History: s.Recovery.Identity.History.String(), Epoch: s.Recovery.Identity.Epoch,
 		Store: toStoreJSON(s), Live: s.Live,
 	}
@@ -143,6 +144,9 @@ func (s summary) facts() []fact {
 	}
 	if s.Keys > 0 { // most registries have agents only
 		facts = append(facts, fact{"keys", s.Keys})
+	}
+	if s.Pods > 0 {
+		facts = append(facts, fact{"pods", s.Pods})
 	}
 	facts = append(facts, []fact{
 		{"entries", s.Entries},

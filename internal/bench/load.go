@@ -204,7 +204,7 @@ func (b Load) run(ctx context.Context, setup loadSetup) (report LoadReport, err 
 		Setup: b.Setup, Agents: setup.fleet.agents, Frameworks: setup.fleet.frameworks, Tasks: setup.fleet.running(),
 		CompletedTasks: cluster.kept(), Pairs: setup.pairs, ChangesPerSecond: b.ChangesPerSecond, Rounds: b.Rounds, StateBytes: first.Bytes,
 	}}
-	asking, err := admitPrincipals(ctx, client, cluster)
+	asking, err := admitPrincipals(ctx, client, cluster, setup.fleet.frameworks)
 	if err != nil {
 		return report, fmt.Errorf("principals: %w", err)
 	}

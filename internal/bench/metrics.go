@@ -49,12 +49,13 @@ type MetricsParams struct {
 
 // TableCosts are nanoseconds: of a counter's increment, of the same while 16
 // goroutines do nothing else, and of adding and of removing one of 100,000
-// metrics.
+// metrics; and the memory that one of these has, but for its name.
 type TableCosts struct {
 	IncrementNs   float64 `json:"increment_ns"`
 	IncrementBy16 float64 `json:"increment_by_16_ns"`
 	AddNs         float64 `json:"add_ns"`
 	RemoveNs      float64 `json:"remove_ns"`
+	MetricBytes   float64 `json:"bytes_per_metric"`
 }
 
 // MetricsRow is one kind of request at one size: medians over the rounds, ratios
@@ -230,11 +231,7 @@ func (r *metricsRound) median(values func(n int) int) (besideStatic, error) {
 	var all []besideStatic
 	var ratios []float64
 	for range metricsRepeats {
-		for b := range r.table.Blocks() {
-			for i := range values(b.Len()) {
-				b.Add(i, 1)
-			}
-		}
+		changeMetrics(r.table, values)
 		found, _, err := r.beside()
 		if err != nil {
 			return found, err
@@ -242,6 +239,15 @@ func (r *metricsRound) median(values func(n int) int) (besideStatic, error) {
 		all, ratios = append(all, found), append(ratios, found.ratio())
 	}
 	return all[medianIndex(ratios)], nil
+}
+
+// changeMetrics changes so many values of each block.
+func changeMetrics(t *metrics.Table, values func(n int) int) {
+	for b := range t.Blocks() {
+		for i := range values(b.Len()) {
+			b.Add(i, 1)
+		}
+	}
 }
 
 // beside asks once, between two static answers.
@@ -314,12 +320,14 @@ func tableCosts() (c TableCosts, err error) {
 	for i := range all {
 		all[i] = fmt.Sprintf("metrics/of/a/benchmark/%077d", i*7919%names) // as long as Mesos's, in no order
 	}
+	before := liveHeap()
 	c.AddNs = each(names, func() {
 		for _, name := range all {
 			_, e := table.Counter(name)
 			err = errors.Join(err, e)
 		}
 	})
+	c.MetricBytes = (float64(liveHeap()) - float64(before)) / names
 	c.RemoveNs = each(names, func() {
 		for _, name := range all {
 			err = errors.Join(err, table.Remove(name))
@@ -339,8 +347,8 @@ func (r MetricsReport) Tables() (answers, costs Table) {
 			times(row.RatioQuiet), times(row.RatioChanged), times(row.RatioAll), times(row.RatioRemembered), milli(row.Published),
 		})
 	}
-	ns := func(v float64) string { return fmt.Sprintf("%.1f", v) }
-	costs = Table{Header: []string{"ns/increment", "ns by 16", "ns/add", "ns/remove"},
-		Rows: [][]string{{ns(r.Table.IncrementNs), ns(r.Table.IncrementBy16), ns(r.Table.AddNs), ns(r.Table.RemoveNs)}}}
+	tenths := func(v float64) string { return fmt.Sprintf("%.1f", v) }
+	costs = Table{Header: []string{"ns/increment", "ns by 16", "ns/add", "ns/remove", "B/metric"},
+		Rows: [][]string{{tenths(r.Table.IncrementNs), tenths(r.Table.IncrementBy16), tenths(r.Table.AddNs), tenths(r.Table.RemoveNs), tenths(r.Table.MetricBytes)}}}
 	return answers, costs
 }

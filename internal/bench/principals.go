@@ -30,8 +30,9 @@ const principalTurns = 10
 // wholePrincipal sees everything.
 const wholePrincipal = "whole"
 
-// admitPrincipals has the cluster let them in, each with a password of his own.
-func admitPrincipals(ctx context.Context, client stateClient, cluster *stateCluster) (*principals, error) {
+// admitPrincipals has the cluster let them in, one for each framework, each with a
+// password of his own.
+func admitPrincipals(ctx context.Context, client stateClient, cluster *stateCluster, frameworks int) (*principals, error) {
 	p := &principals{client: client, cluster: cluster}
 	var list []httpapi.Credential
 	admit := func(name string, roles []string) (user string, err error) {
@@ -44,7 +45,7 @@ func admitPrincipals(ctx context.Context, client stateClient, cluster *stateClus
 	if err != nil {
 		return nil, err
 	}
-	for i := range cluster.fleet.frameworks {
+	for i := range frameworks {
 		user, err := admit(stateRole(i), []string{stateRole(i)})
 		if err != nil {
 			return nil, err

@@ -20,7 +20,7 @@ func TestEachPrincipalSeesHisRoleAndOneSeesEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.kill()
-	p, err := admitPrincipals(t.Context(), client, cluster) // which fails if they see anything else
+	p, err := admitPrincipals(t.Context(), client, cluster, fleet.frameworks) // which fails if they see anything else
 	if err != nil {
 		t.Fatal(err)
 	}

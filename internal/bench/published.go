@@ -66,3 +66,7 @@ var metricsPublished = history{
 	10_005: {"v0": 10.24, "v1_protobuf": 9.41, "v1_json": 10.58},
 	20_005: {"v0": 19.93, "v1_protobuf": 20.32, "v1_json": 22.85},
 }
+
+// podsPublished are the requests a second of Marathon with #6786 (2019), by pods.
+// Before it they were 74.26. The machine is not told of.
+var podsPublished = map[int]float64{100: 161.10}

@@ -167,8 +167,8 @@ func (b State) size(ctx context.Context, client stateClient, f stateFleet) (rows
 	samples := make([][]stateSample, len(stateKinds))
 	for round := range b.Rounds + 1 {
 		for i, kind := range stateKinds {
-			r := stateRound{client: client, kind: kind}
-			s, err := r.run(ctx, b.Dir, f, static)
+			r := stateRound{client: client, kind: kind, fleet: f}
+			s, err := r.run(ctx, b.Dir, static)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", kind.name, err)
 			}
@@ -190,12 +190,13 @@ func (b State) size(ctx context.Context, client stateClient, f stateFleet) (rows
 type stateRound struct {
 	client  stateClient
 	kind    stateKind
+	fleet   stateFleet
 	cluster *stateCluster
 }
 
-func (r *stateRound) run(ctx context.Context, dir string, f stateFleet, static map[string][]byte) (s stateSample, err error) {
+func (r *stateRound) run(ctx context.Context, dir string, static map[string][]byte) (s stateSample, err error) {
 	before := liveHeap()
-	if r.cluster, err = startStateCluster(ctx, dir, f, static); err != nil {
+	if r.cluster, err = startStateCluster(ctx, dir, r.fleet, static); err != nil {
 		return s, err
 	}
 	defer func() { err = errors.Join(err, r.cluster.close()) }()
@@ -229,7 +230,7 @@ func (r *stateRound) ask(ctx context.Context, s *stateSample) (err error) {
 			return err
 		}
 	}
-	n := max(1, r.cluster.fleet.running()/100)
+	n := max(1, r.fleet.running()/100)
 	changes, err := r.cluster.changes(n)
 	if err != nil {
 		return err
@@ -335,9 +336,9 @@ func (r *stateRound) learn(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	due := r.cluster.fleet.running()
+	due := r.fleet.running()
 	if r.kind.whole != "" {
-		due /= r.cluster.fleet.frameworks
+		due /= r.fleet.frameworks
 	}
 	if got != due {
 		return nil, fmt.Errorf("%s has %d tasks, %d are due", r.kind.path, got, due)

@@ -65,7 +65,7 @@ func TestStateEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func testStateCluster(t *testing.T, f stateFleet) *stateCluster {
+func testStateCluster(t *testing.T, f clusterFleet) *stateCluster {
 	t.Helper()
 	c, err := startStateCluster(t.Context(), t.TempDir(), f, map[string][]byte{"/v0": []byte("static")})
 	if err != nil {
@@ -163,8 +163,7 @@ func TestStateRowHasTheseFields(t *testing.T) {
 
 func TestStateFailsIfATaskIsMissing(t *testing.T) {
 	c := testStateCluster(t, stateFleet{agents: 2, frameworks: 2, tasks: 3})
-	c.fleet.tasks = 4
-	r := stateRound{kind: stateKinds[0], cluster: c}
+	r := stateRound{kind: stateKinds[0], fleet: stateFleet{agents: 2, frameworks: 2, tasks: 4}, cluster: c}
 	if _, err := r.learn(t.Context()); err == nil || !strings.Contains(err.Error(), "/state has 12 tasks, 16 are due") {
 		t.Errorf("the error is %v", err)
 	}

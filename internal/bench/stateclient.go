@@ -30,6 +30,7 @@ type readLine struct {
 	Kind  string        // of Post
 	After time.Duration // from the beginning of the job to its first request
 	Times int           // how often; 0 is until all that have an end are done
+	For   time.Duration // or how long: no request but the first begins later; Times is 0 then
 	Pause time.Duration // before each request but the first
 }
 
@@ -43,6 +44,7 @@ type answerRead struct {
 // readAnswer is what came of a job: what each line read, or an error.
 type readAnswer struct {
 	Lines [][]answerRead
+	Took  time.Duration // until all lines were done
 	Err   string
 }
 
@@ -63,10 +65,12 @@ func RunStateClient(ctx context.Context, stdin io.Reader, stdout io.Writer) erro
 			return err
 		}
 		var answer readAnswer
+		begun := time.Now()
 		var err error
 		if answer.Lines, err = job.run(ctx); err != nil {
 			answer.Err = err.Error()
 		}
+		answer.Took = time.Since(begun)
 		if err := answers.Encode(answer); err != nil {
 			return err
 		}
@@ -83,7 +87,7 @@ func (job readJob) run(ctx context.Context) ([][]answerRead, error) {
 	finite, endless := new(errgroup.Group), new(errgroup.Group)
 	for i, line := range job.Lines {
 		group := finite
-		if line.Times == 0 {
+		if line.Times == 0 && line.For == 0 {
 			group = endless
 		}
 		group.Go(func() (err error) {
@@ -103,12 +107,10 @@ func (line readLine) read(ctx context.Context, client *http.Client, address stri
 	buf := make([]byte, readSize)
 	pause := time.Until(begun.Add(line.After))
 	for line.Times == 0 || len(all) < line.Times {
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return all, context.Cause(ctx)
+		if err := rest(ctx, pause); err != nil {
+			return all, err
 		}
-		if line.Times == 0 && closed(over) {
+		if line.done(len(all), begun, over) {
 			return all, nil
 		}
 		r, err := readOnce(ctx, client, "http://"+line.User+address+line.Path, line.request, buf)
@@ -119,6 +121,28 @@ func (line readLine) read(ctx context.Context, client *http.Client, address stri
 		pause = line.Pause
 	}
 	return all, nil
+}
+
+// rest waits. No time is none: a timer would cost more than a small answer.
+func rest(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(ctx)
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// done reports whether a line that has no number of requests makes none any more,
+// after so many.
+func (line readLine) done(requests int, begun time.Time, over <-chan struct{}) bool {
+	if line.For > 0 {
+		return requests > 0 && time.Since(begun) >= line.For
+	}
+	return line.Times == 0 && closed(over)
 }
 
 // request is what a line sends.
@@ -169,21 +193,25 @@ func startStateClient(cmd *exec.Cmd) (stateClient, error) {
 }
 
 func (c stateClient) read(job readJob) ([][]answerRead, error) {
+	answer, err := c.do(job)
+	return answer.Lines, err
+}
+
+func (c stateClient) do(job readJob) (answer readAnswer, err error) {
 	line, err := json.Marshal(job)
 	if err != nil {
-		return nil, err
+		return answer, err
 	}
 	if _, err = c.stdin.Write(append(line, '\n')); err != nil {
-		return nil, c.died("ask", err)
+		return answer, c.died("ask", err)
 	}
-	var answer readAnswer
 	if line, err = c.stdout.ReadBytes('\n'); err != nil {
-		return nil, c.died("ask", err)
+		return answer, c.died("ask", err)
 	}
 	if err = json.Unmarshal(line, &answer); err == nil && answer.Err != "" {
 		err = errors.New(answer.Err)
 	}
-	return answer.Lines, err
+	return answer, err
 }
 
 // readOne reads one answer.

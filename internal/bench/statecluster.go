@@ -26,7 +26,7 @@ import (
 // their connections would only share the processors with it. Its server also
 // answers with bytes that it was given, at the paths below [staticPath].
 type stateCluster struct {
-	fleet     stateFleet
+	fleet     clusterFleet
 	static    map[string][]byte // by the path behind staticPath
 	dir       string
 	registrar *registrar.Registrar
@@ -41,6 +41,16 @@ type stateCluster struct {
 	served  chan error
 }
 
+// clusterFleet is the agents of a cluster, and what runs on them.
+type clusterFleet interface {
+	size() int    // how many agents
+	running() int // how many tasks run in all
+	subscribe(agent int) *wire.Subscribe
+	// update says something new of one of the tasks that run, counted over all
+	// agents. No two have the same moment.
+	update(task, moment int) (agent int, _ *wire.Update)
+}
+
 // staticPath is before the paths of bytes that are in memory already.
 const staticPath = "/static"
 
@@ -49,8 +59,8 @@ const guardedPath = "/guarded"
 
 // startStateCluster returns when all agents are members. The static answers
 // must not change any more.
-func startStateCluster(ctx context.Context, dir string, f stateFleet, static map[string][]byte) (c *stateCluster, err error) {
-	c = &stateCluster{fleet: f, static: static, agents: make([]*stateAgent, f.agents), random: rand.New(rand.NewPCG(1, 2)), served: make(chan error, 1)}
+func startStateCluster(ctx context.Context, dir string, f clusterFleet, static map[string][]byte) (c *stateCluster, err error) {
+	c = &stateCluster{fleet: f, static: static, agents: make([]*stateAgent, f.size()), random: rand.New(rand.NewPCG(1, 2)), served: make(chan error, 1)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.close())
@@ -104,7 +114,7 @@ func (c *stateCluster) serve() error {
 	}
 	c.address = l.Addr().String()
 	c.mux = http.NewServeMux()
-	c.mux.Handle("/", httpapi.New(c.master, httpapi.Options{Logger: quiet, Metrics: c.master.Metrics(), MetricsRate: &master.Rate{}}))
+	c.mux.Handle("/", httpapi.New(c.master, httpapi.Options{Logger: quiet, Pods: c.master, Metrics: c.master.Metrics(), MetricsRate: &master.Rate{}}))
 	c.mux.Handle(staticPath+"/", http.StripPrefix(staticPath, http.HandlerFunc(c.writeStatic)))
 	c.server = httpapi.NewServer(c.mux, httpapi.ServerOptions{Logger: quiet}) // as serve has it
 	go func() { c.served <- c.server.Serve(l) }()

@@ -18,6 +18,8 @@ type stateFleet struct {
 	bare bool
 }
 
+func (f stateFleet) size() int { return f.agents }
+
 // running is how many tasks run in all.
 func (f stateFleet) running() int { return f.agents * f.frameworks * f.tasks }
 

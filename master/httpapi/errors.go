@@ -17,13 +17,17 @@ func fail(w http.ResponseWriter, status int, text string) {
 	io.WriteString(w, text)
 }
 
-// RefuseEarly answers with a text for a person to a request whose body may not have
+// RefuseEarly answers with a text for a person, below /v2 in the form of Marathon, to a request whose body may not have
 // been read, and ends the connection if there is one: net/http would wait for the
 // end of the body before it says anything.
 func RefuseEarly(w http.ResponseWriter, r *http.Request, status int, text string) {
 	if _, read := r.Body.(bodyRead); !read && r.Body != nil && r.Body != http.NoBody {
 		w.Header().Set("Connection", "close")
 		http.NewResponseController(w).SetReadDeadline(time.Now().Add(linger))
+	}
+	if strings.HasPrefix(r.URL.Path, underV2) {
+		failPods(w, status, podError{Message: text})
+		return
 	}
 	fail(w, status, text)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 
 	"github.com/eaba02dc/registrar/master"
 	"github.com/eaba02dc/registrar/master/httpapi"
@@ -205,7 +206,7 @@ func TestPrometheusFindsNothingToComplainOf(t *testing.T) {
 	if _, err := table.Block("master/frameworks/f/1/", `framework="1"`, shape); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"master/task_failed/source_x/reason_y", "frameworks/p/q/messages_received"} {
+	for _, name := range []string{"master/task_failed/source_x/reason_y", "frameworks/p/q/messages_received", "frameworks/of-somebody-else"} {
 		if _, err := table.Counter(name); err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +220,7 @@ func TestPrometheusFindsNothingToComplainOf(t *testing.T) {
 	if err != nil || len(problems) > 0 {
 		t.Errorf("%v, %v", problems, err)
 	}
-	var p expfmt.TextParser
+	p := expfmt.NewTextParser(model.LegacyValidation)
 	found, err := p.TextToMetricFamilies(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import "slices"
 type Realm string
 
 // What endpoints ask for. Those that ask for none are open to everybody: /health,
-// /ready, /version and /redirect.
+// /ready, /ping, /version and /redirect.
 const (
 	Readonly  Realm = "readonly"  // everything that shows the cluster
 	Readwrite Realm = "readwrite" // what changes it, and profiles of the process

@@ -71,6 +71,7 @@ func (a *api) routes() []route {
 
 		{"/health", underMaster, everybody, http.HandlerFunc(health)},
 		{"/redirect", underMaster, everybody, http.HandlerFunc(a.redirect)},
+		{"/ping", 0, everybody, only(http.HandlerFunc(ping), http.MethodGet, http.MethodHead)},
 		{"/ready", 0, everybody, only(http.HandlerFunc(a.readiness), http.MethodGet, http.MethodHead)},
 		{"/api/v1/agent", underMaster, Agents, only(a.agents, http.MethodPost)},
 	}

@@ -23,7 +23,7 @@ type Block struct {
 
 func newBlock(prefix, labels string, shape *Shape) *Block {
 	n := shape.Len()
-	b := &Block{prefix: prefix, labels: labels, shape: shape, values: make([]atomic.Int64, n), dirty: make([]atomic.Uint64, (n+63)/64)}
+	b := &Block{prefix: prefix, labels: labels, shape: shape, values: make([]atomic.Int64, n), dirty: make([]atomic.Uint64, max(1, (n+63)/64))}
 	for i := range shape.members {
 		b.size += fieldSize(len(prefix) + len(shape.members[i].Name))
 	}
@@ -63,6 +63,7 @@ type look struct {
 	start []uint32 // of each value in bytes, in the order of the form
 	len   []uint8  // of each value
 	stale []uint64 // a bit for each value that changed since, by its index in the shape
+	late  bool     // a bit of stale may be set
 }
 
 // end is where in bytes a line of Prometheus ends.
@@ -79,6 +80,7 @@ func (b *Block) up(f Form, scratch *[]byte) *look {
 		for _, l := range b.look {
 			if l != nil {
 				l.stale[w] |= changed
+				l.late = true
 			}
 		}
 	}
@@ -88,7 +90,10 @@ func (b *Block) up(f Form, scratch *[]byte) *look {
 		b.look[f] = l
 		return l
 	}
-	b.patch(l, f, scratch)
+	if l.late {
+		b.patch(l, f, scratch)
+		l.late = false
+	}
 	return l
 }
 

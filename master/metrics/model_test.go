@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"google.golang.org/protobuf/encoding/protowire"
 	"pgregory.net/rapid"
 
@@ -213,7 +214,7 @@ func TestSnapshotsAreWhatASortedMapHolds(t *testing.T) {
 
 // parsed is what Prometheus's own parser reads.
 func parsed(t *rapid.T, text []byte) map[string]float64 {
-	var p expfmt.TextParser
+	p := expfmt.NewTextParser(model.LegacyValidation)
 	found, err := p.TextToMetricFamilies(bytes.NewReader(text))
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)

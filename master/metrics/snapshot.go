@@ -64,7 +64,7 @@ func (s *Snapshot) Each(yield func(name string, v float64) bool) {
 	}
 }
 
-// Write writes all of it in a form, in pieces of some 128 KiB. It returns the
+// Write writes all of it in a form, in pieces of some 256 KiB. It returns the
 // first error of w.
 func (s *Snapshot) Write(w io.Writer, f Form) error {
 	out := newOutput(w)
@@ -95,10 +95,11 @@ func (s *Snapshot) enclosed(out *output, f Form, open, shut byte) {
 }
 
 func (s *Snapshot) body(out *output, f Form) {
-	for _, e := range s.entries {
+	for i, e := range s.entries {
 		if out.err != nil {
 			return
 		}
+		fetch(s.entries, i)
 		if e.block != nil {
 			out.block(e.block, f)
 			continue
@@ -108,6 +109,23 @@ func (s *Snapshot) body(out *output, f Form) {
 			out.more()
 		}
 	}
+}
+
+// ahead is how many entries are fetched at once.
+const ahead = 16
+
+// fetch looks at the blocks that come next. Each lies somewhere else in memory: the
+// processor waits for all of them at once here, and would for one after another.
+func fetch(entries []*entry, at int) (marks uint64) {
+	if at%ahead != 0 {
+		return 0
+	}
+	for _, e := range entries[at:min(at+ahead, len(entries))] {
+		if e.block != nil {
+			marks |= e.block.dirty[0].Load()
+		}
+	}
+	return marks
 }
 
 // one is a value that is in no block.
@@ -137,19 +155,21 @@ func (s *Snapshot) SizeV1Protobuf() (n int) {
 
 // families writes what blocks have, each family of Prometheus as a whole.
 func (s *Snapshot) families(out *output, open bool) {
-	var blocks []*Block
+	var blocks []*entry
 	for _, e := range s.entries {
 		if e.block != nil {
-			blocks = append(blocks, e.block)
+			blocks = append(blocks, e)
 		}
 	}
 	if len(blocks) == 0 {
 		return
 	}
-	for i := range blocks[0].shape.families {
-		out.head(&blocks[0].shape.families[i], open)
-		for _, b := range blocks {
-			out.family(b, i)
+	families := blocks[0].block.shape.families
+	for f := range families {
+		out.head(&families[f], open)
+		for i, e := range blocks {
+			fetch(blocks, i)
+			out.family(e.block, f)
 		}
 	}
 }
@@ -167,7 +187,9 @@ type output struct {
 // buffers are what an output works in.
 type buffers struct{ b, scratch []byte }
 
-const pieceSize = 128 << 10
+// pieceSize is large, for a piece of unknown length takes two system calls, and fits
+// the cache next to the processor, for it is copied there and away.
+const pieceSize = 256 << 10
 
 var pool = sync.Pool{New: func() any { return &buffers{make([]byte, 0, pieceSize+16<<10), nil} }}
 
@@ -177,7 +199,7 @@ func newOutput(w io.Writer) *output {
 }
 
 func (o *output) release() {
-	if cap(o.b) > 4*pieceSize {
+	if cap(o.b) > 2*pieceSize {
 		return
 	}
 	o.pooled.b, o.pooled.scratch = o.b[:0], o.scratch

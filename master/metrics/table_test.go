@@ -127,10 +127,33 @@ func TestAStuckPullIsLeftOutOnceTheTimeIsUp(t *testing.T) {
 	})
 }
 
+func TestAPullThatIsUnderWayIsNotForWhoAsksLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var table Table
+		var now atomic.Int64
+		seen := make(chan struct{})
+		table.Pull([]string{"n"}, func(v []float64) { v[0] = float64(now.Load()); <-seen })
+		got := make([]map[string]float64, 3)
+		var all sync.WaitGroup
+		for i := range got {
+			now.Add(1)
+			all.Go(func() { got[i] = maps.Collect(table.Snapshot(t.Context()).Each) })
+			synctest.Wait() // it has asked
+		}
+		close(seen)
+		all.Wait()
+		for i, want := range []float64{1, 3, 3} { // the last two share one
+			if got[i]["n"] != want {
+				t.Errorf("asker %d got %v, want %v", i, got[i]["n"], want)
+			}
+		}
+	})
+}
+
 func TestEveryIncrementIsInALaterSnapshotAndNoneTwice(t *testing.T) {
 	var table Table
 	shape := shapeOf(70)
-	b, _ := table.Block("block/a/", `id="a"`, shape)
+	b, _ := table.Block("block/b/", `id="b"`, shape)
 	c, _ := table.Counter("c")
 	const each, goroutines = 2000, 4
 	var writers sync.WaitGroup
@@ -144,27 +167,64 @@ func TestEveryIncrementIsInALaterSnapshotAndNoneTwice(t *testing.T) {
 	}
 	done := make(chan struct{})
 	go func() { writers.Wait(); close(done) }()
-	sum := func() (n float64) {
-		for _, v := range parsedV0(t, written(t, &table, V0)) {
-			n += v
+	var others sync.WaitGroup
+	others.Go(func() { comeAndGo(t, &table, done) })
+	defer others.Wait()
+
+	counted := func() (n int64) {
+		for i := range shape.Len() {
+			n += b.Value(i)
 		}
-		return n
+		return n + c.Value()
 	}
-	before := 0.0
 	for running := true; running; {
 		select {
 		case <-done:
 			running = false
 		default:
 		}
-		now := sum()
-		if now < before || now > 2*each*goroutines {
-			t.Fatalf("counted %v, and %v before", now, before)
+		before, now := counted(), int64(0)
+		for name, v := range parsedV0(t, written(t, &table, V0)) {
+			if name == "c" || strings.HasPrefix(name, "block/b/") {
+				now += int64(v)
+			}
 		}
-		before = now
+		if after := counted(); now < before || now > after {
+			t.Fatalf("it shows %d; %d were counted before it was asked for, and %d after", now, before, after)
+		}
 	}
-	if before != 2*each*goroutines {
-		t.Errorf("counted %v, want %v", before, 2*each*goroutines)
+	if n := counted(); n != 2*each*goroutines {
+		t.Errorf("counted %d, want %d", n, 2*each*goroutines)
+	}
+}
+
+// comeAndGo adds and removes what is beside the others until done.
+func comeAndGo(t *testing.T, table *Table, done <-chan struct{}) {
+	shape := shapeOf(0)
+	for {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		for _, id := range []string{"block/a/", "block/c/"} {
+			b, err := table.Block(id, "", shape)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			b.Add(0, 1)
+		}
+		counter, err := table.Shared("d")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		counter.Inc()
+		if err := errors.Join(table.Remove("block/c/"), table.Remove("block/a/"), table.Release("d")); err != nil {
+			t.Error(err)
+			return
+		}
 	}
 }
 

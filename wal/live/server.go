@@ -3,20 +3,20 @@ package live
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/eaba02dc/registrar/registrar/store"
-	"github.com/eaba02dc/registrar/wal"
 )
 
 // MaxReaders is how many are served at a time; one more is told [ErrBusy].
@@ -29,15 +29,29 @@ const (
 	answerFor  = 10 * time.Minute // in all
 )
 
-// Options tunes a server. The zero value is ready for production.
-type Options struct {
-	// Logger receives what an operator should know; nil means [slog.Default].
-	Logger *slog.Logger
+// Source is a store that others may read while it is written to: what it answers
+// is durable. What package live need not understand of it, it hands over in JSON.
+type Source interface {
+	Identity() store.Identity
+	Oldest() store.Mark
+	Places() []store.Place
+	Checkpoint(ctx context.Context, atMost uint64) (store.Mark, iter.Seq2[[]byte, error], error)
+	Records(ctx context.Context, after uint64) iter.Seq2[store.Record, error]
+	Condition() store.Condition
+	// Describe says how far the store has come, and what else there is to say.
+	Describe() (end store.Mark, about json.RawMessage, err error)
+	// Look checks the store and reports each finding.
+	Look(ctx context.Context, report func(finding json.RawMessage)) error
+	// Explain gives an error of its own a kind and what belongs to it, for
+	// [Explained] in the other process; an empty kind if callers do not branch
+	// on it.
+	Explain(err error) (kind string, detail json.RawMessage)
 }
 
-// Server answers those who read a log. Make one with [Serve].
+// Server answers those who read a store. Make one with [Serve].
 type Server struct {
-	log      *wal.Log
+	dir      string
+	source   Source
 	logger   *slog.Logger
 	listener *net.UnixListener
 	made     fs.FileInfo // the socket's file
@@ -51,49 +65,35 @@ type Server struct {
 	closeErr error
 }
 
-// Serve makes the socket in the log's directory, and answers on it until Close,
-// or until the log is closed. The log must be open for writing: its lock says
-// that a socket which is there already was left behind. Nothing depends on the
-// socket but that regtool can look at the store meanwhile: a program goes on
-// without it, where an error says that it could not be made.
-//
-// Close the server before the log's registrar: that is quicker, where somebody
-// has it checked.
-func Serve(l *wal.Log, o Options) (*Server, error) {
-	s := &Server{log: l, logger: cmp.Or(o.Logger, slog.Default()), readers: make(chan struct{}, MaxReaders)}
-	var err error
-	if s.listener, err = listen(l.Dir()); err != nil {
-		return nil, fmt.Errorf("make the socket %s in %s: %w", SocketName, l.Dir(), err)
+// Serve makes the socket in the directory dir of a store, and answers on it until
+// Close. Who calls holds the store's lock for writing: that says that a socket
+// which is there already was left behind.
+func Serve(dir string, from Source, log *slog.Logger) (*Server, error) {
+	dir, err := filepath.Abs(dir) // the process may change its directory
+	if err != nil {
+		return nil, err
 	}
-	if s.made, err = file(l.Dir()); err != nil {
+	s := &Server{dir: dir, source: from, logger: log, readers: make(chan struct{}, MaxReaders)}
+	if s.listener, err = listen(dir); err != nil {
+		return nil, fmt.Errorf("make the socket %s in %s: %w", SocketName, dir, err)
+	}
+	if s.made, err = file(dir); err != nil {
 		return nil, errors.Join(err, s.listener.Close())
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.working.Go(s.accept)
-	s.working.Go(func() {
-		select {
-		case <-l.Closing():
-			s.end()
-		case <-s.ctx.Done():
-		}
-	})
 	return s, nil
 }
 
 // Close removes the socket, cuts off who is being answered, and waits for that.
-// It is safe to call more than once, and without need once the log is closed.
+// It is safe to call more than once.
 func (s *Server) Close() error {
-	s.end()
-	s.working.Wait()
-	return s.closeErr
-}
-
-// end ends everything and waits for nothing.
-func (s *Server) end() {
 	s.closed.Do(func() {
-		s.closeErr = errors.Join(unlink(s.log.Dir(), s.made), s.listener.Close())
+		s.closeErr = errors.Join(unlink(s.dir, s.made), s.listener.Close())
 		s.cancel()
+		s.working.Wait()
 	})
+	return s.closeErr
 }
 
 func (s *Server) accept() {
@@ -103,7 +103,7 @@ func (s *Server) accept() {
 			return
 		}
 		if err != nil { // no file is free, say
-			s.logger.Warn("a reader of the store could not be answered", "dir", s.log.Dir(), "err", err)
+			s.logger.Warn("a reader of the store could not be answered", "dir", s.dir, "err", err)
 			select {
 			case <-time.After(time.Second):
 			case <-s.ctx.Done():
@@ -139,7 +139,7 @@ func (s *Server) serve(c *net.UnixConn) {
 	defer c.Close()
 	defer func() {
 		if p := recover(); p != nil {
-			s.logger.Error("reading the store for another process went wrong", "dir", s.log.Dir(), "err", fmt.Sprint(p))
+			s.logger.Error("reading the store for another process went wrong", "dir", s.dir, "err", fmt.Sprint(p))
 		}
 	}()
 	if err := mayRead(c); err != nil {
@@ -157,11 +157,19 @@ func (s *Server) serve(c *net.UnixConn) {
 	}()
 	out := bufio.NewWriterSize(&patient{c}, 64<<10)
 	if err := s.answer(ctx, out, q); err != nil {
-		err = writeJSON(out, frameError, toFailure(err))
+		err = writeJSON(out, frameError, s.failure(err))
 	} else {
 		err = writeFrame(out, frameEnd)
 	}
 	out.Flush() // or the reader is gone
+}
+
+func (s *Server) failure(err error) failure {
+	f := toFailure(err)
+	if f.Kind == "" {
+		f.Kind, f.Detail = s.source.Explain(err)
+	}
+	return f
 }
 
 func readQuestion(c net.Conn) (q question, err error) {
@@ -226,17 +234,19 @@ func (s *Server) answer(ctx context.Context, out *bufio.Writer, q question) erro
 }
 
 func (s *Server) state(out *bufio.Writer) error {
-	info, err := s.log.Info()
+	now := time.Now().UTC() // before, so that nothing told is older
+	end, about, err := s.source.Describe()
 	if err != nil {
 		return err
 	}
 	return writeJSON(out, frameState, state{
-		PID: os.Getpid(), At: time.Now().UTC(), Info: info, Oldest: s.log.Oldest(), Places: s.log.Places(),
+		PID: os.Getpid(), At: now, Identity: s.source.Identity(), End: end, Oldest: s.source.Oldest(),
+		Places: s.source.Places(), Condition: toCondition(s.source.Condition()), About: about,
 	})
 }
 
 func (s *Server) checkpoint(ctx context.Context, out *bufio.Writer, atMost uint64) error {
-	mark, chunks, err := s.log.Checkpoint(ctx, atMost)
+	mark, chunks, err := s.source.Checkpoint(ctx, atMost)
 	if err == nil {
 		err = writeFrame(out, frameMark, appendMark(nil, mark))
 	}
@@ -278,7 +288,7 @@ func (s *Server) records(ctx context.Context, out *bufio.Writer, after, to uint6
 // piece reads some records, and says whether there may be more.
 func (s *Server) piece(ctx context.Context, to *bytes.Buffer, after, last uint64) (at uint64, more bool, err error) {
 	var head []byte
-	for r, err := range s.log.Records(ctx, after) {
+	for r, err := range s.source.Records(ctx, after) {
 		switch {
 		case err != nil:
 			return after, false, err
@@ -296,18 +306,18 @@ func (s *Server) piece(ctx context.Context, to *bytes.Buffer, after, last uint64
 	return after, false, nil
 }
 
-// check has the log look through itself, for one reader at a time.
+// check has the store look through itself, for one reader at a time.
 func (s *Server) check(ctx context.Context, out *bufio.Writer) error {
 	if !s.checking.TryLock() {
 		return fmt.Errorf("%w: it is being checked for another already", ErrBusy)
 	}
 	defer s.checking.Unlock()
-	var found []wal.Finding // the store is not held while they are sent
-	if err := s.log.Check(ctx, func(f wal.Finding) { found = append(found, f) }); err != nil {
+	var found []json.RawMessage // the store is not held while they are sent
+	if err := s.source.Look(ctx, func(f json.RawMessage) { found = append(found, f) }); err != nil {
 		return err
 	}
 	for _, f := range found {
-		if err := writeJSON(out, frameFinding, f); err != nil {
+		if err := writeFrame(out, frameFinding, f); err != nil {
 			return err
 		}
 	}
@@ -329,5 +339,3 @@ var (
 	// ErrSilent: the process is there, and does not answer.
 	ErrSilent = errors.New("the process that has it open does not answer")
 )
-
-var _ store.Store = (*Store)(nil)

@@ -2,6 +2,7 @@ package live
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,7 +18,6 @@ import (
 	"time"
 
 	"github.com/eaba02dc/registrar/registrar/store"
-	"github.com/eaba02dc/registrar/wal"
 )
 
 // silence is how long one waits for the process to say the next thing. It proves
@@ -30,8 +30,9 @@ const firstSilence = 10 * time.Second
 // Store reads a store that another process holds: what was durable when it was
 // opened, up to [Seen.End]. It is a [store.Store] that cannot be written to.
 type Store struct {
-	dir   string
-	state state
+	dir       string
+	explained Explained
+	state     state
 
 	mu     sync.Mutex
 	conns  map[net.Conn]struct{}
@@ -45,11 +46,15 @@ type Seen struct {
 	End store.Mark
 }
 
+// Explained makes again an error that [Source] has explained. It is nil for a kind
+// that it does not know.
+type Explained func(kind string, detail json.RawMessage) error
+
 // Open asks the process that has the store in dir open. The error is
 // [ErrNotServed] if none answers: there is no socket, or one that a killed process
 // has left.
-func Open(ctx context.Context, dir string) (*Store, error) {
-	s := &Store{dir: dir, conns: map[net.Conn]struct{}{}}
+func Open(ctx context.Context, dir string, explained Explained) (*Store, error) {
+	s := &Store{dir: dir, explained: explained, conns: map[net.Conn]struct{}{}}
 	err := s.ask(ctx, question{Ask: askState}, firstSilence, func(a *answer) error {
 		body, err := a.want(frameState)
 		if err != nil {
@@ -64,13 +69,16 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 }
 
 // Seen tells where this comes from.
-func (s *Store) Seen() Seen { return Seen{s.state.PID, s.state.At, s.state.Info.Last} }
+func (s *Store) Seen() Seen { return Seen{s.state.PID, s.state.At, s.state.End} }
 
-// Info is what the other process says of its store.
-func (s *Store) Info() (wal.Info, error) { return s.state.Info, s.open() }
+// About is what the source had to say of itself when it was opened.
+func (s *Store) About() json.RawMessage { return s.state.About }
+
+// Condition is how the storage was when it was opened.
+func (s *Store) Condition() store.Condition { return s.state.Condition.condition() }
 
 // Identity is that of the store when it was opened.
-func (s *Store) Identity() store.Identity { return s.state.Info.Identity }
+func (s *Store) Identity() store.Identity { return s.state.Identity }
 
 // Oldest is the place before the first record that was kept when it was opened.
 func (s *Store) Oldest() store.Mark { return s.state.Oldest }
@@ -82,7 +90,7 @@ func (s *Store) Places() []store.Place { return s.state.Places }
 // nor after what was durable when s was opened. A sequence of which nothing is
 // asked is held open until Close.
 func (s *Store) Checkpoint(ctx context.Context, atMost uint64) (store.Mark, iter.Seq2[[]byte, error], error) {
-	q := question{Ask: askCheckpoint, AtMost: min(atMost, s.state.Info.Last.Revision)}
+	q := question{Ask: askCheckpoint, AtMost: min(atMost, s.state.End.Revision)}
 	first, mark, err := s.checkpoint(ctx, q)
 	if err != nil || mark.Seq == 0 {
 		if first != nil {
@@ -130,10 +138,10 @@ func (s *Store) checkpoint(ctx context.Context, q question) (*answer, store.Mark
 // Records yields the records after seq, up to what was durable when s was opened.
 func (s *Store) Records(ctx context.Context, after uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
-		if err := s.open(); err == nil && after >= s.state.Info.Last.Seq {
+		if err := s.open(); err == nil && after >= s.state.End.Seq {
 			return
 		}
-		a, err := s.send(ctx, question{Ask: askRecords, After: after, To: s.state.Info.Last.Seq}, silence)
+		a, err := s.send(ctx, question{Ask: askRecords, After: after, To: s.state.End.Seq}, silence)
 		if err != nil {
 			yield(store.Record{}, err)
 			return
@@ -151,19 +159,15 @@ func (s *Store) Records(ctx context.Context, after uint64) iter.Seq2[store.Recor
 	}
 }
 
-// Check has the other process look through its store, as [wal.Log.Check] does.
-// It takes as long as it takes; ending ctx ends it there too.
-func (s *Store) Check(ctx context.Context, report func(wal.Finding)) error {
+// Look has the other process look through its store. It takes as long as it takes;
+// ending ctx ends it there too.
+func (s *Store) Look(ctx context.Context, report func(finding json.RawMessage)) error {
 	return s.ask(ctx, question{Ask: askCheck}, math.MaxInt64, func(a *answer) error {
 		for body, err := range a.frames(frameFinding) {
-			var f wal.Finding
-			if err == nil {
-				err = json.Unmarshal(body, &f)
-			}
 			if err != nil {
 				return err
 			}
-			report(f)
+			report(bytes.Clone(body))
 		}
 		return nil
 	})
@@ -295,7 +299,7 @@ func (a *answer) next() (kind byte, body []byte, err error) {
 		if err := json.Unmarshal(a.buf, &f); err != nil {
 			return 0, nil, err
 		}
-		return 0, nil, f.err()
+		return 0, nil, f.err(a.s.explained)
 	}
 	return kind, a.buf, nil
 }

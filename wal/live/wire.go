@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/eaba02dc/registrar/registrar/store"
-	"github.com/eaba02dc/registrar/wal"
 )
 
 // A connection has one question and its answer, both made of frames:
@@ -27,7 +26,7 @@ const (
 	frameMark       = 'm' // of the checkpoint that follows; mark
 	frameChunk      = 'c' // of the checkpoint
 	frameRecord     = 'r' // mark first(8) data
-	frameFinding    = 'f' // wal.Finding, in JSON
+	frameFinding    = 'f' // of a check, in JSON
 	frameEnd        = 'z' // empty
 	frameError      = 'e' // failure, in JSON
 	maxQuestion     = 4 << 10
@@ -57,11 +56,48 @@ type question struct {
 
 // state is what there is to say of a store without reading it.
 type state struct {
-	PID    int           `json:"pid"`
-	At     time.Time     `json:"at"`
-	Info   wal.Info      `json:"info"`
-	Oldest store.Mark    `json:"oldest"`
-	Places []store.Place `json:"places"`
+	PID       int             `json:"pid"`
+	At        time.Time       `json:"at"`
+	Identity  store.Identity  `json:"identity"`
+	End       store.Mark      `json:"end"`
+	Oldest    store.Mark      `json:"oldest"`
+	Places    []store.Place   `json:"places"`
+	Condition condition       `json:"condition"`
+	About     json.RawMessage `json:"about"` // the source's own
+}
+
+// condition is a [store.Condition]: its errors are texts on their way.
+type condition struct {
+	store.Condition
+	Full    string `json:",omitempty"`
+	Low     string `json:",omitempty"`
+	Failing string `json:",omitempty"`
+}
+
+func toCondition(c store.Condition) condition {
+	text := func(err error) string {
+		if err == nil {
+			return ""
+		}
+		return err.Error()
+	}
+	out := condition{c, text(c.Full), text(c.Low), text(c.Failing)}
+	out.Condition.Full, out.Condition.Low, out.Condition.Failing = nil, nil, nil
+	return out
+}
+
+func (c condition) condition() store.Condition {
+	out := c.Condition
+	if c.Full != "" {
+		out.Full = &remoteError{c.Full, store.ErrDiskFull}
+	}
+	if c.Low != "" {
+		out.Low = errors.New(c.Low)
+	}
+	if c.Failing != "" {
+		out.Failing = errors.New(c.Failing)
+	}
+	return out
 }
 
 func writeFrame(w io.Writer, kind byte, parts ...[]byte) error {
@@ -158,21 +194,18 @@ func getRecord(b []byte) (r store.Record, err error) {
 // failure is an error on its way: its text, and what callers branch on.
 type failure struct {
 	Text string `json:"text"`
-	// Kind is one of the kinds below; empty for all that only people read.
+	// Kind is one of the kinds below, or of the source's; empty for all that only
+	// people read.
 	Kind string `json:"kind,omitempty"`
 	// What and Oldest are of a store.CompactedError.
 	What   string     `json:"what,omitempty"`
 	Oldest store.Mark `json:"oldest,omitzero"`
-	// Dir, Place, Seq and Problem are of a wal.CorruptError.
-	Dir     string `json:"dir,omitempty"`
-	Place   string `json:"place,omitempty"`
-	Seq     uint64 `json:"seq,omitempty"`
-	Problem string `json:"problem,omitempty"`
+	// Detail is of an error of the source's own kind.
+	Detail json.RawMessage `json:"detail,omitempty"`
 }
 
 const (
 	kindCompacted = "compacted"
-	kindCorrupt   = "corrupt"
 	kindClosed    = "closed"
 	kindBusy      = "busy"
 	kindVersion   = "version"
@@ -181,12 +214,9 @@ const (
 func toFailure(err error) failure {
 	f := failure{Text: err.Error()}
 	var compacted *store.CompactedError
-	var corrupt *wal.CorruptError
 	switch {
 	case errors.As(err, &compacted):
 		f.Kind, f.What, f.Oldest = kindCompacted, compacted.What, compacted.Oldest
-	case errors.As(err, &corrupt):
-		f.Kind, f.Dir, f.Place, f.Seq, f.Problem = kindCorrupt, corrupt.Dir, corrupt.Place, corrupt.Seq, corrupt.Err.Error()
 	case errors.Is(err, store.ErrClosed):
 		f.Kind = kindClosed
 	case errors.Is(err, ErrBusy):
@@ -198,12 +228,15 @@ func toFailure(err error) failure {
 }
 
 // err is the error again, as one of this process.
-func (f failure) err() error {
+func (f failure) err(explained Explained) error {
+	if explained != nil {
+		if err := explained(f.Kind, f.Detail); err != nil {
+			return &remoteError{f.Text, err}
+		}
+	}
 	switch f.Kind {
 	case kindCompacted:
 		return &remoteError{f.Text, &store.CompactedError{What: f.What, Oldest: f.Oldest}}
-	case kindCorrupt:
-		return &remoteError{f.Text, &wal.CorruptError{Dir: f.Dir, Place: f.Place, Seq: f.Seq, Err: errors.New(f.Problem)}}
 	case kindClosed:
 		return &remoteError{f.Text, store.ErrClosed}
 	case kindBusy:

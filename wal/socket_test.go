@@ -1,33 +1,26 @@
-package live_test
+package wal_test
 
 import (
 	"context"
 	"iter"
-	"log/slog"
 	"path/filepath"
 	"testing"
-
-	"go.uber.org/goleak"
 
 	"github.com/eaba02dc/registrar/internal/storetest"
 	"github.com/eaba02dc/registrar/registrar/store"
 	"github.com/eaba02dc/registrar/wal"
-	"github.com/eaba02dc/registrar/wal/live"
 )
-
-var quiet = slog.New(slog.DiscardHandler)
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // throughSocket is a store that is written to directly, and read through its
 // socket, by a reader that is new each time.
 type throughSocket struct {
 	*wal.Log
-	t *testing.T
+	dir string
+	t   *testing.T
 }
 
-func (s *throughSocket) read(f func(*live.Store) error) error {
-	r, err := live.Open(context.Background(), s.Dir())
+func (s *throughSocket) read(f func(*wal.Live) error) error {
+	r, err := wal.OpenLive(context.Background(), s.dir)
 	if err != nil {
 		if _, infoErr := s.Info(); infoErr != nil { // it is closed, and so is its socket
 			return infoErr
@@ -39,21 +32,21 @@ func (s *throughSocket) read(f func(*live.Store) error) error {
 }
 
 func (s *throughSocket) Identity() (id store.Identity) {
-	if err := s.read(func(r *live.Store) error { id = r.Identity(); return nil }); err != nil {
+	if err := s.read(func(r *wal.Live) error { id = r.Identity(); return nil }); err != nil {
 		s.t.Error(err)
 	}
 	return id
 }
 
 func (s *throughSocket) Oldest() (m store.Mark) {
-	if err := s.read(func(r *live.Store) error { m = r.Oldest(); return nil }); err != nil {
+	if err := s.read(func(r *wal.Live) error { m = r.Oldest(); return nil }); err != nil {
 		s.t.Error(err)
 	}
 	return m
 }
 
 func (s *throughSocket) Places() (places []store.Place) {
-	if err := s.read(func(r *live.Store) error { places = r.Places(); return nil }); err != nil {
+	if err := s.read(func(r *wal.Live) error { places = r.Places(); return nil }); err != nil {
 		s.t.Error(err)
 	}
 	return places
@@ -61,7 +54,7 @@ func (s *throughSocket) Places() (places []store.Place) {
 
 func (s *throughSocket) Checkpoint(ctx context.Context, atMost uint64) (mark store.Mark, chunks iter.Seq2[[]byte, error], err error) {
 	chunks = func(func([]byte, error) bool) {}
-	err = s.read(func(r *live.Store) error {
+	err = s.read(func(r *wal.Live) error {
 		var all [][]byte
 		var seq iter.Seq2[[]byte, error]
 		if mark, seq, err = r.Checkpoint(ctx, atMost); err != nil {
@@ -92,7 +85,7 @@ func (s *throughSocket) Checkpoint(ctx context.Context, atMost uint64) (mark sto
 func (s *throughSocket) Records(ctx context.Context, after uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		more := true
-		err := s.read(func(r *live.Store) error {
+		err := s.read(func(r *wal.Live) error {
 			for rec, err := range r.Records(ctx, after) {
 				if more = yield(rec, err); !more || err != nil {
 					more = false
@@ -119,10 +112,7 @@ func TestWhatIsReadThroughTheSocketIsWhatTheStoreHolds(t *testing.T) {
 				t.Fatal(err)
 			}
 			open = wal.Open
-			if _, err := live.Serve(l, live.Options{Logger: quiet}); err != nil {
-				t.Fatal(err)
-			}
-			return &throughSocket{l, t}
+			return &throughSocket{l, dir, t}
 		}
 	})
 }

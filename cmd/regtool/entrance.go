@@ -13,7 +13,7 @@ import (
 	"github.com/eaba02dc/registrar/internal/secretfile"
 )
 
-// entrance is how agents come in to a master. All secrets are in files: a command
+// entrance is how one comes in to a master. All secrets are in files: a command
 // line can be read by everybody on the machine.
 type entrance struct {
 	credential, caCert, tlsCert, tlsKey string
@@ -22,10 +22,11 @@ type entrance struct {
 	tls                *tls.Config // nil trusts what the system does
 }
 
-func (e *entrance) add(f *pflag.FlagSet) {
-	f.StringVar(&e.credential, "credential", "", "YAML or JSON file with the principal and secret of the agents (mode 0600)")
+// add adds the flags, for who comes in.
+func (e *entrance) add(f *pflag.FlagSet, who string) {
+	f.StringVar(&e.credential, "credential", "", "YAML or JSON file with the principal and secret of "+who+" (mode 0600)")
 	f.StringVar(&e.caCert, "ca-cert", "", "PEM file with the roots of an https master (default: those of the system)")
-	f.StringVar(&e.tlsCert, "tls-cert", "", "PEM file with the certificate of the agents, for a master that asks for one")
+	f.StringVar(&e.tlsCert, "tls-cert", "", "PEM file with the certificate of "+who+", for a master that asks for one")
 	f.StringVar(&e.tlsKey, "tls-key", "", "PEM file with its key (mode 0600)")
 }
 

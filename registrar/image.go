@@ -1,0 +1,65 @@
+package registrar
+
+import (
+	"context"
+	"iter"
+	"math"
+
+	"github.com/eaba02dc/registrar/registrar/store"
+	"github.com/eaba02dc/registrar/registry"
+)
+
+// Image is all that goes along when a registry moves to another store: the
+// registry at one place, and what became of the last requests ([Request]), so
+// that one which is sent again gets its first answer there too. It does not
+// change. The log of how it came about is not a part of it.
+type Image struct {
+	Registry *registry.Registry
+	// Identity is of the store that it was taken from, Mark the place there.
+	Identity store.Identity
+	Mark     store.Mark
+
+	answers []*answer // oldest first
+}
+
+// LoadImage reads an image out of a store, and proves it as [Load] does. It
+// writes nothing, and leaves s open.
+func LoadImage(ctx context.Context, s store.Store) (*Image, error) {
+	answers := newRequests(math.MaxInt)
+	reg, found, err := newLoader(s, math.MaxUint64, answers).load(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return &Image{Registry: reg, Identity: found.Identity, Mark: found.Mark, answers: answers.upTo(math.MaxUint64)}, nil
+}
+
+// Image returns what is durable now. Like [Registrar.Snapshot] it holds nobody
+// up, but copies the list of remembered requests.
+func (r *Registrar) Image() *Image { return r.image(r.current.Load()) }
+
+func (r *Registrar) image(p *point) *Image {
+	id := r.recovery.Identity
+	id.Epoch = max(id.Epoch, p.mark.Epoch)
+	return &Image{Registry: p.registry, Identity: id, Mark: p.mark, answers: r.requests.upTo(p.mark.Seq)}
+}
+
+// Requests is how many requests it remembers.
+func (i *Image) Requests() int { return len(i.answers) }
+
+// Chunks encodes the image as a checkpoint holds it, in chunks of about 256
+// KiB: the registry, then the requests. A chunk is valid until the next is
+// asked for.
+func (i *Image) Chunks() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for chunk := range i.Registry.Chunks(chunkBytes) {
+			if !yield(chunk) {
+				return
+			}
+		}
+		for chunk := range encodeRequests(i.answers, chunkBytes) {
+			if !yield(chunk) {
+				return
+			}
+		}
+	}
+}
