@@ -77,6 +77,7 @@ func create(dir string, o Options, begin *beginning) (*Log, error) {
 		return nil, errors.Join(fmt.Errorf("create store %s: %w", dir, err), held.Close())
 	}
 	l.space.start()
+	l.serveReaders()
 	return l, nil
 }
 

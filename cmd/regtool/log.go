@@ -17,6 +17,7 @@ import (
 	"github.com/eaba02dc/registrar/registrar/store"
 	"github.com/eaba02dc/registrar/registry"
 	"github.com/eaba02dc/registrar/wal"
+	"github.com/eaba02dc/registrar/wal/live"
 )
 
 func newLogCommand() *cobra.Command {
@@ -85,16 +86,21 @@ type logCommand struct {
 	history  store.HistoryID
 	last     registrar.Logged // the last record that was told, whole
 	live     *seenLive        // from which process it was read last
+	waiting  bool             // for a process that lets nobody read: it was said
 }
 
 // print prints what is there and was not told yet.
 func (l *logCommand) print(ctx context.Context) error {
-	for more := true; more; {
+	for more, n := true, 1; more; n++ {
 		var piece []registrar.Logged
 		var err error
 		if piece, more, err = l.piece(ctx); err != nil {
+			if more = n < attempts && cutOff(err); more {
+				continue
+			}
 			return err
 		}
+		n = 0
 		for _, o := range piece {
 			if err := l.line(o); err != nil {
 				return err
@@ -119,6 +125,7 @@ func (l *logCommand) piece(ctx context.Context) (piece []registrar.Logged, more 
 	}
 	l.tellLive(seenBy(w))
 	const enough = 5000
+	last := l.last // set once the piece is whole: else it is asked for again
 	for o, err := range l.rest(ctx, w) {
 		switch {
 		case errors.Is(err, registrar.ErrReplaced):
@@ -126,12 +133,15 @@ func (l *logCommand) piece(ctx context.Context) (piece []registrar.Logged, more 
 		case err != nil:
 			return nil, false, advise(l.reading.dir, fmt.Errorf("read %s: %w", l.reading.dir, err))
 		case o.Revision > l.to:
+			l.last = last
 			return piece, false, nil
-		case len(piece) >= enough && o.Record != l.last.Record:
+		case len(piece) >= enough && o.Record != last.Record:
+			l.last = last
 			return piece, true, nil
 		}
-		piece, l.last = append(piece, o), o
+		piece, last = append(piece, o), o
 	}
+	l.last = last
 	return piece, false, nil
 }
 
@@ -178,9 +188,13 @@ func (l *logCommand) follow(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err != nil && !errors.Is(err, wal.ErrLocked) && !(passing(err) && !errors.Is(err, store.ErrCompacted)) {
+		if err != nil && !errors.Is(err, wal.ErrLocked) && !cutOff(err) {
 			return err
 		}
+		if errors.Is(err, live.ErrNotServed) && !l.waiting {
+			complain(l.cmd.ErrOrStderr(), l.cmd, err.Error()+"; this waits for it")
+		}
+		l.waiting = errors.Is(err, live.ErrNotServed)
 		select {
 		case <-look.C:
 		case <-ctx.Done():

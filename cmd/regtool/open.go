@@ -33,7 +33,11 @@ func loadDir(cmd *cobra.Command, dir string) (*stored, error) {
 	if err != nil {
 		return nil, advise(dir, err)
 	}
-	return reading{dir: dir}.loadFrom(cmd, l)
+	s, err := reading{dir: dir}.loadFrom(cmd, l)
+	if err = errors.Join(err, l.Close()); err != nil {
+		return nil, advise(dir, err)
+	}
+	return s, nil
 }
 
 // reading is what a command reads: the registry in a directory, at a revision.
@@ -83,35 +87,24 @@ func (s reading) open(cmd *cobra.Command) (readable, error) {
 }
 
 // load reads and proves the registry. It writes nothing and keeps nothing open.
-func (s reading) load(cmd *cobra.Command) (*stored, error) {
+func (s reading) load(cmd *cobra.Command) (found *stored, err error) {
 	defer busy(cmd.ErrOrStderr(), "read "+s.dir)()
-	for n := 1; ; n++ {
-		from, err := s.open(cmd)
-		if err != nil {
-			return nil, err
-		}
-		seen := seenBy(from)
-		found, err := s.loadFrom(cmd, from)
-		if err != nil && seen != nil && n < attempts && s.at == nil && passing(err) {
-			continue
-		}
-		if err == nil {
-			seen.tell(cmd)
-		}
-		return found, err
-	}
+	err = s.readWith(cmd, func(from readable) (err error) {
+		found, err = s.loadFrom(cmd, from)
+		return err
+	})
+	return found, err
 }
 
-// loadFrom reads what was opened, and closes it.
-func (s reading) loadFrom(cmd *cobra.Command, from readable) (_ *stored, err error) {
-	defer func() { err = errors.Join(err, from.Close()) }()
+// loadFrom reads what was opened.
+func (s reading) loadFrom(cmd *cobra.Command, from readable) (*stored, error) {
 	info, err := from.Info()
 	if err != nil {
 		return nil, fmt.Errorf("look over %s: %w", s.dir, err)
 	}
 	r, recovery, err := s.read(cmd.Context(), from)
 	if err != nil {
-		return nil, advise(s.dir, fmt.Errorf("read the registry in %s: %w", s.dir, err))
+		return nil, fmt.Errorf("read the registry in %s: %w", s.dir, err)
 	}
 	return &stored{r, recovery, info, seenBy(from)}, nil
 }

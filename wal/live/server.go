@@ -38,6 +38,7 @@ type Source interface {
 	Checkpoint(ctx context.Context, atMost uint64) (store.Mark, iter.Seq2[[]byte, error], error)
 	Records(ctx context.Context, after uint64) iter.Seq2[store.Record, error]
 	Condition() store.Condition
+	Err() error // why nothing is written any more, or nil
 	// Describe says how far the store has come, and what else there is to say.
 	Describe() (end store.Mark, about json.RawMessage, err error)
 	// Look checks the store and reports each finding.
@@ -239,10 +240,14 @@ func (s *Server) state(out *bufio.Writer) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(out, frameState, state{
+	said := state{
 		PID: os.Getpid(), At: now, Identity: s.source.Identity(), End: end, Oldest: s.source.Oldest(),
 		Places: s.source.Places(), Condition: toCondition(s.source.Condition()), About: about,
-	})
+	}
+	if err := s.source.Err(); err != nil {
+		said.Failed = err.Error()
+	}
+	return writeJSON(out, frameState, said)
 }
 
 func (s *Server) checkpoint(ctx context.Context, out *bufio.Writer, atMost uint64) error {

@@ -181,6 +181,14 @@ func (s *Store) Compact(context.Context, store.Mark, iter.Seq[[]byte], uint64) e
 	return store.ErrReadOnly
 }
 
+// Err is why the other process could write no more when s was opened, or nil.
+func (s *Store) Err() error {
+	if s.state.Failed == "" {
+		return nil
+	}
+	return errors.New(s.state.Failed)
+}
+
 // Close ends all reading.
 func (s *Store) Close() error {
 	s.mu.Lock()

@@ -63,6 +63,7 @@ type state struct {
 	Oldest    store.Mark      `json:"oldest"`
 	Places    []store.Place   `json:"places"`
 	Condition condition       `json:"condition"`
+	Failed    string          `json:"failed,omitempty"`
 	About     json.RawMessage `json:"about"` // the source's own
 }
 
