@@ -22,12 +22,14 @@ import (
 // MaxReaders is how many are served at a time; one more is told [ErrBusy].
 const MaxReaders = 8
 
-// How long a reader may keep the process waiting.
-const (
-	askWithin  = 5 * time.Second  // until its question is there
-	takeWithin = 10 * time.Second // until it has taken the next 64 KiB
-	answerFor  = 10 * time.Minute // in all
-)
+// patience is how long a reader may keep the process waiting.
+type patience struct {
+	ask    time.Duration // until its question is there
+	take   time.Duration // until it has taken the next 64 KiB
+	answer time.Duration // in all
+}
+
+var usual = patience{ask: 5 * time.Second, take: 10 * time.Second, answer: 10 * time.Minute}
 
 // Source is a store that others may read while it is written to: what it answers
 // is durable. What package live need not understand of it, it hands over in JSON.
@@ -54,6 +56,7 @@ type Server struct {
 	dir      string
 	source   Source
 	logger   *slog.Logger
+	patience patience
 	listener *net.UnixListener
 	made     fs.FileInfo // the socket's file
 
@@ -70,11 +73,15 @@ type Server struct {
 // Close. Who calls holds the store's lock for writing: that says that a socket
 // which is there already was left behind.
 func Serve(dir string, from Source, log *slog.Logger) (*Server, error) {
+	return serve(dir, from, log, usual)
+}
+
+func serve(dir string, from Source, log *slog.Logger, p patience) (*Server, error) {
 	dir, err := filepath.Abs(dir) // the process may change its directory
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: dir, source: from, logger: log, readers: make(chan struct{}, MaxReaders)}
+	s := &Server{dir: dir, source: from, logger: log, patience: p, readers: make(chan struct{}, MaxReaders)}
 	if s.listener, err = listen(dir); err != nil {
 		return nil, fmt.Errorf("make the socket %s in %s: %w", SocketName, dir, err)
 	}
@@ -134,7 +141,7 @@ func refuse(c net.Conn, why error) {
 // process, which has better to do: a panic, as of Pebble over damage that it did
 // not expect, ends this answer.
 func (s *Server) serve(c *net.UnixConn) {
-	ctx, cancel := context.WithTimeout(s.ctx, answerFor)
+	ctx, cancel := context.WithTimeout(s.ctx, s.patience.answer)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { c.Close() })()
 	defer c.Close()
@@ -147,7 +154,7 @@ func (s *Server) serve(c *net.UnixConn) {
 		refuse(c, err)
 		return
 	}
-	q, err := readQuestion(c)
+	q, err := readQuestion(c, s.patience.ask)
 	if err != nil {
 		refuse(c, err)
 		return
@@ -156,7 +163,7 @@ func (s *Server) serve(c *net.UnixConn) {
 		c.Read(make([]byte, 1))
 		cancel()
 	}()
-	out := bufio.NewWriterSize(&patient{c}, 64<<10)
+	out := bufio.NewWriterSize(&patient{c, s.patience.take}, 64<<10)
 	if err := s.answer(ctx, out, q); err != nil {
 		err = writeJSON(out, frameError, s.failure(err))
 	} else {
@@ -173,8 +180,8 @@ func (s *Server) failure(err error) failure {
 	return f
 }
 
-func readQuestion(c net.Conn) (q question, err error) {
-	if err := c.SetReadDeadline(time.Now().Add(askWithin)); err != nil {
+func readQuestion(c net.Conn, within time.Duration) (q question, err error) {
+	if err := c.SetReadDeadline(time.Now().Add(within)); err != nil {
 		return q, err
 	}
 	kind, body, err := readFrame(c, maxQuestion, nil)
@@ -194,11 +201,14 @@ func readQuestion(c net.Conn) (q question, err error) {
 }
 
 // patient is a connection whose reader has a while for each piece.
-type patient struct{ net.Conn }
+type patient struct {
+	net.Conn
+	take time.Duration
+}
 
 func (p *patient) Write(b []byte) (n int, err error) {
 	for piece := range bytesOf(b, 64<<10) {
-		if err := p.SetWriteDeadline(time.Now().Add(takeWithin)); err != nil {
+		if err := p.SetWriteDeadline(time.Now().Add(p.take)); err != nil {
 			return n, err
 		}
 		m, err := p.Conn.Write(piece)
