@@ -22,8 +22,9 @@ func newBackupCommand() *cobra.Command {
 there yet: every agent and key, who leads, and the requests that are remembered
 with their answers. The log of how it came about is not in it.
 
-A registry that a process has open is backed up through that process, which goes on
-writing meanwhile: the backup is of one revision, which standard error names.
+A registry that a process has open is backed up through that process, which
+goes on writing meanwhile. The backup is of one revision; standard error says of
+which.
 
 The file is read back and restored in memory before backup says that it is
 good, and it gets its name only then: killed, interrupted or out of space,

@@ -25,9 +25,9 @@ does not amount to its digest and count, broken rules between entries, agents
 that do not decode.
 
 It never writes. It exits with 1 if it finds anything but notes. Where a process
-has the registry open, that process looks at what it has, and this one at what it
-amounts to; a note says what only an opening of the files would show. What a place
-means, and how to go on:
+has the registry open, that process looks at what it has, and this one at what
+that amounts to; a note says what only an opening of the files would show. What
+a place means, and how to go on:
 
   witness       acknowledged records are missing, or no witness can be read:
                 look for lost files or a backup first; --accept-loss of the

@@ -21,7 +21,8 @@ terminal, what that would take for a command is shown escaped: "\x1b". With
 --json it prints the revision of the last change too; a value that is not UTF-8
 is then in base64, and "value_encoding" says so.
 
-It reads only. A registry that another process has open is read through that process.`,
+It reads only. A registry that a process has open is read through that process;
+standard error says so, and at which revision.`,
 		Example: `  regtool get --dir /var/lib/registry jobs j1
   regtool get --dir /var/lib/registry jobs j1 --json`,
 		Args: takes(2, 2, "TABLE and KEY"),

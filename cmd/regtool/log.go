@@ -33,10 +33,10 @@ The log reaches back as far as the registry keeps it; see "records" of regtool
 inspect. What is older is an error that names the oldest revision there is.
 
 With --follow it goes on with what is written from then on, until it is
-interrupted: it looks once a second. Where a process has the registry open, it is
-read through that process; what one writes that lets nobody read is told once it
-has ended. A process cannot open a registry for writing in the moment in which
-this command looks at its files: it may be tried again.
+interrupted: it looks once a second. Where a process has the registry open, it
+is read through that process; what one writes that lets nobody read is told once
+it has ended. A process cannot open a registry for writing in the moment in
+which this command looks at its files: it may be tried again.
 
 Where DIR is replaced under it, by a backup or another registry, or a loss of
 records is accepted, what it told is not all so any more: it says so and exits

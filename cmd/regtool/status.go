@@ -19,9 +19,9 @@ func newStatusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Say whether a master or a registry is well, and what is not",
 		Long: `Status asks a running master how it is (GET /ready), or, with --dir, looks at a
-registry without reading it through, as check does. Of one that a process has open,
-that process says how its storage is; what it knows of its own work only GET /ready
-has.
+registry, without reading it through: check does that. Where a process has the
+registry open, it says how its storage is; how its own work goes only GET /ready
+tells.
 It prints the state and a line for each reason:
 
   latched            the engine has stopped for good: start the master again
