@@ -216,3 +216,23 @@ func TestASocketOfAnotherProcessDoesNotMislead(t *testing.T) {
 	defer l.Close()
 	readsAll(t, dir, 0)
 }
+
+// TestAMasterWhoseDirectoryIsMovedEnds though nobody writes to it.
+func TestAMasterWhoseDirectoryIsMovedEnds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir() + "/registry"
+	m := serveProcess(t, "--dir", dir, "--port", "0")
+	m.ready(t)
+	if err := os.Rename(dir, dir+"-moved"); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.end(); err == nil || !strings.Contains(m.trouble.String(), "put the same directory back before you start again") {
+		t.Errorf("it ended with %v and said %s", err, m.trouble.String())
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it has made %s again: %v", dir, err)
+	}
+	if code, stdout, stderr := call(t, t.Context(), "check", "--dir", dir+"-moved"); code != exitFine {
+		t.Errorf("what was moved: exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
