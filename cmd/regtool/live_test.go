@@ -221,7 +221,7 @@ func TestASocketOfAnotherProcessDoesNotMislead(t *testing.T) {
 func TestAMasterWhoseDirectoryIsMovedEnds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir() + "/registry"
-	m := serveProcess(t, "--dir", dir, "--port", "0")
+	m := serveProcess(t, "--dir", dir, "--port", "0", "--agent-ping-timeout", "1secs")
 	m.ready(t)
 	if err := os.Rename(dir, dir+"-moved"); err != nil {
 		t.Fatal(err)
