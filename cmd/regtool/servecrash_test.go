@@ -383,7 +383,7 @@ func TestServeLeavesAloneWhatOthersUse(t *testing.T) {
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	dir := t.TempDir() + "/registry"
-	refused(t, "^regtool serve: listen tcp4 127\\.0\\.0\\.1:"+port+": bind: address already in use\n$",
+	refused(t, "^regtool serve: listen tcp4 127\\.0\\.0\\.1:"+port+": bind: address already in use$",
 		"--dir", dir, "--port", port, "--max-agents", "1")
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a master that could not listen has made %s (%v)", dir, err)
@@ -403,7 +403,7 @@ func refused(t *testing.T, says string, args ...string) {
 	t.Helper()
 	p := serveProcess(t, args...)
 	var exit *exec.ExitError
-	if err := p.end(); !errors.As(err, &exit) || exit.ExitCode() != exitFailed || !regexp.MustCompile(says).MatchString(p.trouble.String()) {
+	if err := p.end(); !errors.As(err, &exit) || exit.ExitCode() != exitFailed || !regexp.MustCompile("(?m)"+says).MatchString(p.trouble.String()) {
 		t.Errorf("serve %s ended with %v and said %q, want exit status 1 and %s", strings.Join(args, " "), err, p.trouble.String(), says)
 	}
 }
