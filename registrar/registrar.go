@@ -103,7 +103,19 @@ func open(ctx context.Context, s store.Store, o Options) (*Registrar, error) {
 	go r.write(first)
 	go r.publish()
 	go r.checkpointing()
+	if f, ok := s.(store.Failing); ok {
+		go r.failWith(f)
+	}
 	return r, nil
+}
+
+// failWith stops the engine when the store has failed.
+func (r *Registrar) failWith(s store.Failing) {
+	select {
+	case <-s.Failed():
+		r.fail(s.Err())
+	case <-r.lifetime.Done():
+	}
 }
 
 // beginEpoch decides the record that every opening writes. It has no

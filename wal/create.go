@@ -77,6 +77,7 @@ func create(dir string, o Options, begin *beginning) (*Log, error) {
 		return nil, errors.Join(fmt.Errorf("create store %s: %w", dir, err), held.Close())
 	}
 	l.space.start()
+	l.serveReaders()
 	return l, nil
 }
 
@@ -85,7 +86,8 @@ func newHistory() store.HistoryID { return store.HistoryID(uuid.New()) }
 
 // makeLog makes a log of the history that the file STORE names, or will name.
 func makeLog(dir string, o Options, held io.Closer, stored store.HistoryID) *Log {
-	l := &Log{dir: dir, o: o, log: o.Logger, lock: held, stored: stored, history: stored, pending: map[*pending]struct{}{}, readers: map[*pebble.DB]int{}}
+	l := &Log{dir: dir, o: o, log: o.Logger, lock: held, stored: stored, history: stored, pending: map[*pending]struct{}{}, readers: map[*pebble.DB]int{},
+		closing: make(chan struct{}), broken: make(chan struct{})}
 	l.watch = newWatch(dir, o.Logger)
 	l.space = newSpace(dir, o)
 	l.idle.L = &l.mu

@@ -16,7 +16,8 @@ import (
 // disk that is full ([Options.FullBelow], [store.ErrDiskFull]) unless it is
 // opened for reading.
 //
-// It returns once the store can be read, and changes no file by then: the first
+// It returns once the store can be read, by others too ([Options.NoSocket]), and
+// changes no file of the store by then: the first
 // append or checkpoint makes the store ready for writing, so that whoever finds
 // damage in what he reads before leaves all of it as it was. A loss is accepted
 // then, too. Should that fail (no space, say), the append does, and surely was
@@ -33,6 +34,7 @@ func Open(dir string, o Options) (*Log, error) {
 		l.space.look() // for Condition
 	} else {
 		l.space.start()
+		l.serveReaders()
 	}
 	return l, nil
 }
@@ -128,6 +130,9 @@ func (l *Log) makeWritable(t testimony, accept bool) error {
 		return errors.Join(err, g.close())
 	}
 	w, err := l.serve(db, g, t, accept)
+	if err == nil {
+		l.anchors, err = l.dropAnchors()
+	}
 	if err != nil {
 		return errors.Join(err, l.watch.run(db.Close), g.close())
 	}
@@ -136,6 +141,7 @@ func (l *Log) makeWritable(t testimony, accept bool) error {
 	l.mu.Unlock()
 	l.appender = startAppender(l, db)
 	l.exchange(db, g)
+	l.watching.Go(l.watchDir)
 	return nil
 }
 

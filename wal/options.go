@@ -44,6 +44,11 @@ type Options struct {
 	// was full is so until this much is free. 0 means twice FullBelow; what is
 	// less than FullBelow means FullBelow.
 	LowBelow int64
+	// NoSocket keeps others from reading the store while it is open for writing.
+	// Otherwise there is a Unix socket then, the file SOCKET in the directory, for
+	// this user and root ([OpenLive], package live): regtool reads through it. On
+	// an FS of your own there is none.
+	NoSocket bool
 	// Logger receives what an operator should know; nil means [slog.Default].
 	Logger *slog.Logger
 }

@@ -167,7 +167,12 @@ func (d *daemon) failure() error {
 	if err := d.master.Err(); errors.As(err, &missing) {
 		return fmt.Errorf("the master ended: %w (--recovery-agent-removal-limit)", err)
 	}
-	if cause := d.registrar.Stats().Failed; cause != nil {
+	cause := d.registrar.Stats().Failed
+	if errors.Is(cause, wal.ErrMoved) {
+		return fmt.Errorf("the registry in %s cannot be written any more: %s; find out who moved it, and put the same directory back before you start again: "+
+			"a master that finds none makes a new one, without agents", d.flags.dir, firstLine(cause))
+	}
+	if cause != nil {
 		return fmt.Errorf("the registry in %s cannot be written any more: %s; mend that and start again, nothing acknowledged is lost; "+
 			"if it does not open then, regtool check --dir %s says why", d.flags.dir, firstLine(cause), d.flags.dir)
 	}

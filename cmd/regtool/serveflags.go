@@ -31,7 +31,7 @@ type serveFlags struct {
 	advertiseIP         string
 	advertisePort       uint16
 	cluster             string
-	acceptLoss          bool
+	acceptLoss, socket  bool
 	logLevel, logFormat string
 	maxAgents           int
 	stateCacheBytes     int64
@@ -54,6 +54,7 @@ func newServeFlags(cmd *cobra.Command) *serveFlags {
 	f.SetNormalizeFunc(underscores)
 	dirFlagTo(cmd, &s.dir)
 	acceptLossFlagTo(cmd, &s.acceptLoss)
+	f.BoolVar(&s.socket, "socket", true, "let regtool read the registry meanwhile, through the Unix socket SOCKET in --dir, for this user alone")
 	f.StringVar(&s.config, configFlag, "", "YAML file with settings: names of these flags, and values")
 	f.StringVar(&s.ip, "ip", "127.0.0.1", "address to listen on")
 	f.Uint16Var(&s.port, "port", 5050, "port to listen on; 0 takes a free one")
@@ -157,7 +158,7 @@ func (s *serveFlags) options() master.Options {
 // storage are the options of the log, which means not to watch by less than 0
 // where a flag says 0.
 func (s *serveFlags) storage(log *slog.Logger) wal.Options {
-	o := wal.Options{AcceptLoss: s.acceptLoss, FullBelow: s.diskFullBelow, LowBelow: s.diskLowBelow, Logger: log}
+	o := wal.Options{AcceptLoss: s.acceptLoss, FullBelow: s.diskFullBelow, LowBelow: s.diskLowBelow, NoSocket: !s.socket, Logger: log}
 	if o.FullBelow == 0 {
 		o.FullBelow = -1
 	}

@@ -19,7 +19,9 @@ func newStatusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Say whether a master or a registry is well, and what is not",
 		Long: `Status asks a running master how it is (GET /ready), or, with --dir, looks at a
-registry that no process has open, without reading it through: check does that.
+registry, without reading it through: check does that. Where a process has the
+registry open, it says how its storage is; how its own work goes only GET /ready
+tells.
 It prints the state and a line for each reason:
 
   latched            the engine has stopped for good: start the master again
@@ -43,7 +45,7 @@ answers. docs/operations.md says what to do about each reason.`,
 	s := &statusCommand{}
 	f := cmd.Flags()
 	f.StringVar(&s.master, "master", "http://127.0.0.1:5050", "URL of the master")
-	f.StringVar(&s.dir, "dir", "", "directory of a registry that no process has open")
+	f.StringVar(&s.dir, "dir", "", "directory of a registry")
 	cmd.MarkFlagDirname("dir")
 	cmd.MarkFlagsMutuallyExclusive("dir", "master")
 	f.BoolVar(&s.json, "json", false, "print JSON for programs instead of a table for people")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -18,7 +17,8 @@ const (
 	reasonLossAccepted      = "loss_accepted"
 )
 
-// dirStatus is how a registry is that no process has open.
+// dirStatus is how a registry is in its directory. Of one that a process has open,
+// that process says it.
 type dirStatus struct {
 	Dir     string                `json:"dir"`
 	State   registrar.State       `json:"state"`
@@ -32,6 +32,8 @@ type dirStatus struct {
 	Bytes                   int64  `json:"bytes"`
 	DiskFreeBytes           uint64 `json:"disk_free_bytes"`
 	DiskSizeBytes           uint64 `json:"disk_size_bytes"`
+	// Live says which process was asked, if one has it open.
+	Live *seenLive `json:"live,omitempty"`
 }
 
 func (s *statusCommand) ofDir(cmd *cobra.Command) error {
@@ -51,16 +53,19 @@ func (s *statusCommand) ofDir(cmd *cobra.Command) error {
 }
 
 func statusOf(cmd *cobra.Command, dir string) (d *dirStatus, err error) {
-	l, err := reading{dir: dir}.open(cmd)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	i, err := l.Info()
-	if err != nil {
-		return nil, err
-	}
-	return newDirStatus(i, l.Condition()), nil
+	err = reading{dir: dir}.readWith(cmd, func(from readable) error {
+		i, err := from.Info()
+		if err != nil {
+			return err
+		}
+		d = newDirStatus(i, from.Condition())
+		if d.Live = seenBy(from); d.Live != nil && d.Live.Failed != "" {
+			d.add(registrar.ReasonLatched, d.Live.Failed)
+			d.State = registrar.Latched
+		}
+		return nil
+	})
+	return d, err
 }
 
 func newDirStatus(i wal.Info, c store.Condition) *dirStatus {
