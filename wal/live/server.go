@@ -165,11 +165,11 @@ func (s *Server) serve(c *net.UnixConn) {
 	}()
 	out := bufio.NewWriterSize(&patient{c, s.patience.take}, 64<<10)
 	if err := s.answer(ctx, out, q); err != nil {
-		err = writeJSON(out, frameError, s.failure(err))
+		writeJSON(out, frameError, s.failure(err))
 	} else {
-		err = writeFrame(out, frameEnd)
+		writeFrame(out, frameEnd)
 	}
-	out.Flush() // or the reader is gone
+	out.Flush() // the first error of out; then the reader is gone
 }
 
 func (s *Server) failure(err error) failure {
