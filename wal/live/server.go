@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -207,7 +208,7 @@ type patient struct {
 }
 
 func (p *patient) Write(b []byte) (n int, err error) {
-	for piece := range bytesOf(b, 64<<10) {
+	for piece := range slices.Chunk(b, 64<<10) {
 		if err := p.SetWriteDeadline(time.Now().Add(p.take)); err != nil {
 			return n, err
 		}
@@ -217,17 +218,6 @@ func (p *patient) Write(b []byte) (n int, err error) {
 		}
 	}
 	return n, nil
-}
-
-func bytesOf(b []byte, size int) func(yield func([]byte) bool) {
-	return func(yield func([]byte) bool) {
-		for len(b) > 0 {
-			piece := b[:min(len(b), size)]
-			if b = b[len(piece):]; !yield(piece) {
-				return
-			}
-		}
-	}
 }
 
 func (s *Server) answer(ctx context.Context, out *bufio.Writer, q question) error {
