@@ -24,7 +24,7 @@ func TestManualTellsTheTruth(t *testing.T) {
 		t.Skip("runs the demo and a benchmark")
 	}
 	path := toolDir(t) + string(os.PathListSeparator) + os.Getenv("PATH")
-	for _, page := range []string{"regtool", "pods"} {
+	for _, page := range []string{"regtool", "operations", "pods"} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			tellsTheTruth(t, "../../docs/"+page+".md", append(os.Environ(), "PATH="+path, "NO_COLOR=1"))
