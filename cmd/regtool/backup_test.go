@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/eaba02dc/registrar/ops"
 	"github.com/eaba02dc/registrar/registry"
@@ -185,4 +188,25 @@ func TestAStreamThatBreaksIsNoBackup(t *testing.T) {
 	if code != exitFailed || !strings.Contains(trouble.String(), "broken pipe; what was sent is no backup\n") {
 		t.Errorf("exit code %d, %s", code, trouble.String())
 	}
+}
+
+// TestABackupOfAProcessRests three times as long as it works, unless it waited.
+func TestABackupOfAProcessRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		r := &resting{ctx, time.Now()}
+		rests := func(work, want time.Duration) {
+			t.Helper()
+			time.Sleep(work)
+			start := time.Now()
+			r.Write(nil)
+			if got := time.Since(start); got != want {
+				t.Errorf("after %v it rests for %v, want %v", work, got, want)
+			}
+		}
+		rests(2*time.Millisecond, 6*time.Millisecond)
+		rests(time.Minute, longestRest)
+		cancel()
+		rests(2*time.Millisecond, 0)
+	})
 }

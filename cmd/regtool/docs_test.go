@@ -14,22 +14,36 @@ import (
 
 const manual = "../../docs/regtool.md"
 
-// TestManualTellsTheTruth runs every command of the manual's console blocks,
-// one after another in one directory, and holds what it prints against the
-// manual. There, "…" stands for text that differs from run to run.
+// TestManualTellsTheTruth runs every command of the console blocks of each page,
+// one after another in a directory of the page's own, and holds what it prints
+// against the page. There, "…" stands for text that differs from run to run. A
+// page has its own port.
 func TestManualTellsTheTruth(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("runs the demo and a benchmark")
 	}
-	text, err := os.ReadFile(manual)
+	path := toolDir(t) + string(os.PathListSeparator) + os.Getenv("PATH")
+	for _, page := range []string{"regtool", "operations", "pods"} {
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			tellsTheTruth(t, "../../docs/"+page+".md", append(os.Environ(), "PATH="+path, "NO_COLOR=1"))
+		})
+	}
+}
+
+func tellsTheTruth(t *testing.T, page string, env []string) {
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := append(os.Environ(), "PATH="+toolDir(t)+string(os.PathListSeparator)+os.Getenv("PATH"), "NO_COLOR=1")
 	dir := t.TempDir()
 	t.Cleanup(func() { endServe(filepath.Join(dir, "serve.pid")) })
-	for _, c := range consoleCommands(string(text)) {
+	commands := consoleCommands(string(text))
+	if len(commands) == 0 {
+		t.Fatal("it has no commands")
+	}
+	for _, c := range commands {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", c.line)
 		cmd.Dir, cmd.Env = dir, env
 		out, err := cmd.CombinedOutput()
@@ -37,12 +51,12 @@ func TestManualTellsTheTruth(t *testing.T) {
 			t.Errorf("$ %s\n%s%v", c.line, out, err)
 		}
 		if !c.matches(string(out)) {
-			t.Errorf("$ %s\nprints\n%s\nbut the manual says\n%s", c.line, out, c.output)
+			t.Errorf("$ %s\nprints\n%s\nbut the page says\n%s", c.line, out, c.output)
 		}
 	}
 }
 
-// endServe ends the master of the manual, should the manual not have done so.
+// endServe ends the master of a page, should the page not have done so.
 func endServe(pidFile string) {
 	text, _ := os.ReadFile(pidFile)
 	if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -222,6 +223,28 @@ func TestWhoDoesNotTakeTheAnswerIsCutOff(t *testing.T) {
 	for range MaxReaders {
 		s.readers <- struct{}{} // each is free again
 	}
+}
+
+// taking is a connection that takes all.
+type taking struct{ net.Conn }
+
+func (taking) Write(b []byte) (int, error)        { return len(b), nil }
+func (taking) SetWriteDeadline(t time.Time) error { return nil }
+
+// TestTheServerRestsWhileItSends so that who writes to the store goes first.
+func TestTheServerRestsWhileItSends(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		p := &patient{Conn: taking{}, take: time.Second}
+		for range 10 {
+			if n, err := p.Write(make([]byte, 100<<10)); n != 100<<10 || err != nil {
+				t.Fatal(n, err)
+			}
+		}
+		if took := time.Since(start); took != 3*rest {
+			t.Errorf("1000 KiB take %v, want %v", took, 3*rest)
+		}
+	})
 }
 
 func TestCloseCutsOffWhoReads(t *testing.T) {

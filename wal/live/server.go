@@ -164,7 +164,7 @@ func (s *Server) serve(c *net.UnixConn) {
 		c.Read(make([]byte, 1))
 		cancel()
 	}()
-	out := bufio.NewWriterSize(&patient{c, s.patience.take}, 64<<10)
+	out := bufio.NewWriterSize(&patient{Conn: c, take: s.patience.take}, 64<<10)
 	if err := s.answer(ctx, out, q); err != nil {
 		writeJSON(out, frameError, s.failure(err))
 	} else {
@@ -201,10 +201,19 @@ func readQuestion(c net.Conn, within time.Duration) (q question, err error) {
 	return q, c.SetReadDeadline(time.Time{})
 }
 
-// patient is a connection whose reader has a while for each piece.
+// Who writes goes first: after so many bytes the server rests, as the registrar
+// does after each chunk of a checkpoint.
+const (
+	restAfter = 256 << 10
+	rest      = 2 * time.Millisecond
+)
+
+// patient is a connection whose reader has a while for each piece, and gets them
+// no faster than that.
 type patient struct {
 	net.Conn
 	take time.Duration
+	sent int // since it rested
 }
 
 func (p *patient) Write(b []byte) (n int, err error) {
@@ -215,6 +224,10 @@ func (p *patient) Write(b []byte) (n int, err error) {
 		m, err := p.Conn.Write(piece)
 		if n += m; err != nil {
 			return n, err
+		}
+		if p.sent += m; p.sent >= restAfter {
+			p.sent = 0
+			time.Sleep(rest)
 		}
 	}
 	return n, nil
