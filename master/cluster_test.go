@@ -98,7 +98,8 @@ func inCluster(t *testing.T, o Options, test func(*cluster)) {
 func (c *cluster) start() {
 	c.Helper()
 	c.gate = &gate{Store: c.memory}
-	r, err := registrar.Open(c.Context(), c.gate, registrar.Options{Logger: quiet, MaxQueue: c.queue, MaxBatch: c.batch})
+	const never = 1 << 62 // a test may hold the disk for as long as it likes
+	r, err := registrar.Open(c.Context(), c.gate, registrar.Options{Logger: quiet, MaxQueue: c.queue, MaxBatch: c.batch, HungAfter: never})
 	if err != nil {
 		c.Fatal(err)
 	}

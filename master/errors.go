@@ -17,6 +17,9 @@ var (
 	// ErrFull: a new agent is refused, for there are as many as there may be
 	// ([Options].MaxAgents). One that is a member may come back.
 	ErrFull = errors.New("the cluster is full")
+	// ErrTooManyPods: a new pod is refused, for there are as many as there may be
+	// ([Options].MaxPods). One that is defined may be defined anew.
+	ErrTooManyPods = errors.New("too many pods are defined")
 	// ErrEnded: the master was closed or has failed ([Master.Err]). What was
 	// under way may or may not have become durable.
 	ErrEnded = errors.New("master has ended")

@@ -46,6 +46,10 @@ type Options struct {
 	// unreachable, may always come back.
 	MaxAgents int
 
+	// MaxPods is how many pods may be defined; 0 means 20,000. A new one beyond
+	// that is refused ([ErrTooManyPods]).
+	MaxPods int
+
 	// AgentRemovalRateLimit bounds how fast agents are marked unreachable; zero
 	// means no limit. One that comes back before its turn costs nothing.
 	AgentRemovalRateLimit Rate
@@ -119,6 +123,7 @@ func (o *Options) validate() error {
 		{"RegistryMaxAgentAge", o.RegistryMaxAgentAge < 0},
 		{"RegistryMaxAgentCount", o.RegistryMaxAgentCount < 0},
 		{"MaxAgents", o.MaxAgents < 0},
+		{"MaxPods", o.MaxPods < 0},
 		{"AgentRemovalRateLimit", o.AgentRemovalRateLimit.Count < 0 || o.AgentRemovalRateLimit.Per < 0},
 		{"RemovalBudget", o.RemovalBudget.Share < 0 || o.RemovalBudget.DomainShare < 0 || o.RemovalBudget.Window < 0 || o.RemovalBudget.Least < 0},
 	} {
@@ -150,6 +155,7 @@ func (o Options) WithDefaults() Options {
 	o.RegistryMaxAgentAge = cmp.Or(o.RegistryMaxAgentAge, 14*24*time.Hour)
 	o.RegistryMaxAgentCount = cmp.Or(o.RegistryMaxAgentCount, 102_400)
 	o.MaxAgents = cmp.Or(o.MaxAgents, 200_000)
+	o.MaxPods = cmp.Or(o.MaxPods, 20_000)
 	o.RecoveryAgentRemovalLimit = cmp.Or(o.RecoveryAgentRemovalLimit, 1)
 	o.RemovalBudget.Share = cmp.Or(o.RemovalBudget.Share, 0.5)
 	o.RemovalBudget.DomainShare = cmp.Or(o.RemovalBudget.DomainShare, 1)

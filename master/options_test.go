@@ -23,6 +23,7 @@ func TestOptionsThatNoMasterCanWorkWithAreRefusedByName(t *testing.T) {
 		"RegistryMaxAgentAge":    {RegistryMaxAgentAge: -1},
 		"RegistryMaxAgentCount":  {RegistryMaxAgentCount: -1},
 		"MaxAgents":              {MaxAgents: -1},
+		"MaxPods":                {MaxPods: -1},
 		"AgentRemovalRateLimit":  {AgentRemovalRateLimit: Rate{Count: 1, Per: -1}},
 		"RemovalBudget":          {RemovalBudget: Budget{Least: -1}},
 	} {

@@ -21,7 +21,8 @@ import (
 //
 // An error of this, of [Master.AddPod] and of [Master.RemovePod] is [ErrNotNow],
 // [ErrEnded] or the end of ctx, after which it may still be done, or an
-// [*ops.PodError] with the reason why not.
+// [*ops.PodError] with the reason why not. A pod that is new is [ErrTooManyPods]
+// when there are as many as there may be.
 func (m *Master) PutPod(ctx context.Context, d *pod.Definition, by By) (*pod.Definition, error) {
 	return m.definePod(ctx, d, false, by)
 }
@@ -64,6 +65,9 @@ func (m *Master) RemovePod(ctx context.Context, id string, by By) error {
 
 func (l *loop) putPod(d *pod.Definition, isNew bool, by By, then func(*pod.Definition, error)) error {
 	w := l.pods.find(d.ID)
+	if !w.held && l.pods.held >= l.o.MaxPods {
+		return fmt.Errorf("%w: there may be %d; remove one first", ErrTooManyPods, l.o.MaxPods)
+	}
 	version := l.now.Truncate(time.Millisecond)
 	if !version.After(w.version) { // no two definitions have the same
 		version = w.version.Add(time.Millisecond)
@@ -77,6 +81,7 @@ func (l *loop) putPod(d *pod.Definition, isNew bool, by By, then func(*pod.Defin
 		if w.pending--; refusal == nil {
 			l.pods.define(w, d)
 		}
+		l.pods.hold(w)
 		then(d, refusal)
 	}}
 	w.pending++
@@ -85,6 +90,7 @@ func (l *loop) putPod(d *pod.Definition, isNew bool, by By, then func(*pod.Defin
 		return err
 	}
 	w.version = version
+	l.pods.hold(w)
 	return nil
 }
 
@@ -110,7 +116,9 @@ type pods struct {
 	known   map[string]*workingPod // by ID: those that are defined, and those that have instances
 	changed []*workingPod          // since they were settled
 	shown   leaves.Map[*pod.Status]
-	version uint64 // of the State with which they last were anything else
+	version uint64    // of the State with which they last were anything else
+	removed time.Time // the latest version of a pod that is not known any more
+	held    int       // pods that are defined or about to be
 }
 
 func newPods() pods {
@@ -131,6 +139,7 @@ type workingPod struct {
 	emptied time.Time // when the last of list left
 
 	pending   int // definitions of it that are under way
+	held      bool
 	changed   bool
 	redefined bool
 	touched   []*workingInstance
@@ -173,7 +182,7 @@ const (
 func (p *pods) find(id string) *workingPod {
 	w := p.known[id]
 	if w == nil {
-		w = &workingPod{id: id, instances: map[instanceKey]*workingInstance{}, list: leaves.New(compareInstances)}
+		w = &workingPod{id: id, version: p.removed, instances: map[instanceKey]*workingInstance{}, list: leaves.New(compareInstances)}
 		p.known[id] = w
 	}
 	if !w.changed {
@@ -193,6 +202,19 @@ func (p *pods) define(w *workingPod, d *pod.Definition) {
 	w.definition, w.redefined = d, true
 	if d != nil && d.Version.After(w.version) {
 		w.version = d.Version.Time
+	}
+	p.hold(w)
+}
+
+// hold counts a pod if it is defined or about to be.
+func (p *pods) hold(w *workingPod) {
+	switch is := w.definition != nil || w.pending > 0; {
+	case is && !w.held:
+		p.held++
+		w.held = true
+	case !is && w.held:
+		p.held--
+		w.held = false
 	}
 }
 
@@ -289,6 +311,9 @@ func (l *loop) settlePods() {
 		w.changed, w.redefined, w.touched = false, false, nil
 		if w.definition == nil && len(w.instances) == 0 && w.pending == 0 {
 			delete(p.known, w.id)
+			if w.version.After(p.removed) {
+				p.removed = w.version
+			}
 		}
 	}
 	clear(p.changed)

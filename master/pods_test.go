@@ -2,6 +2,7 @@ package master
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -324,6 +325,49 @@ func TestTwoDefinitionsAtOnceHaveTwoVersions(t *testing.T) {
 		if a, b := <-kept, <-kept; a.Version.Equal(b.Version.Time) {
 			t.Errorf("both are of %v", a.Version)
 		}
+	})
+}
+
+func TestARemovedPodThatIsDefinedAnewHasALaterVersion(t *testing.T) {
+	inCluster(t, Options{}, func(c *cluster) {
+		first := c.define(aPod(t, "/web", 1))
+		second := c.define(aPod(t, "/web", 1)) // within the same millisecond: a version of the future
+		c.must(c.RemovePod(c.Context(), "/web", By{}))
+		c.settle()
+		if third := c.define(aPod(t, "/web", 1)); !second.Version.After(first.Version.Time) || !third.Version.After(second.Version.Time) {
+			t.Errorf("the versions are %v, %v and %v", first.Version, second.Version, third.Version)
+		}
+	})
+}
+
+func TestNoMorePodsAreDefinedThanThereMayBe(t *testing.T) {
+	inCluster(t, Options{MaxPods: 2}, func(c *cluster) {
+		put := func(id string) error {
+			ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
+			defer cancel()
+			_, err := c.PutPod(ctx, aPod(t, id, 0), By{})
+			return err
+		}
+		release := c.gate.hold()
+		var defined []<-chan error
+		for _, id := range []string{"/a", "/b"} {
+			defined = append(defined, background(c, func() error { return put(id) }))
+		}
+		c.wantsErr("while two are under way", put("/c"), ErrTooManyPods)
+		release(nil)
+		for _, done := range defined {
+			c.must(<-done)
+		}
+		c.wantsErr("a third", put("/c"), ErrTooManyPods)
+		c.must(put("/a")) // anew
+		c.failover()
+		c.wantsErr("a third after a failover", put("/c"), ErrTooManyPods)
+		_, err := c.AddPod(c.Context(), aPod(t, "/a", 0), By{})
+		c.wantsErr("one that is defined", err, ops.ErrPodDefined)
+		c.must(c.RemovePod(c.Context(), "/a", By{}))
+		c.must(put("/c"))
+		c.wantsErr("a fourth", put("/d"), ErrTooManyPods)
+		c.pods("/b STABLE", "/c STABLE")
 	})
 }
 

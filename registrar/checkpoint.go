@@ -29,7 +29,11 @@ type checkpoints struct {
 	done  chan struct{}     // closed when the checkpointer has ended
 
 	size   atomic.Int64 // of the last checkpoint
-	logged atomic.Int64 // point.logged at the last checkpoint; negative for what was replayed
+	at     atomic.Int64 // when that was written, since the registrar was opened
+	failed atomic.Bool  // the last try
+	logged atomic.Int64 // point.logged at the last try; negative for what was replayed
+	// covered is point.logged at the last checkpoint.
+	covered atomic.Int64
 
 	// Only the checkpointer, and after it Close, use it.
 	last store.Mark
@@ -40,6 +44,7 @@ func (c *checkpoints) start(found Recovery, least int64) {
 	c.wake, c.asked, c.done = make(chan struct{}, 1), make(chan chan<- error), make(chan struct{})
 	c.size.Store(found.CheckpointBytes)
 	c.logged.Store(found.CheckpointBytes - found.Bytes)
+	c.covered.Store(found.CheckpointBytes - found.Bytes)
 }
 
 // due wakes the checkpointer if the log has outgrown the last checkpoint.
@@ -55,6 +60,12 @@ func (c *checkpoints) due(logged int64) {
 
 func (c *checkpoints) isDue(logged int64) bool {
 	return logged-c.logged.Load() >= max(c.least, c.size.Load())
+}
+
+// behind is how many bytes of records came after the last checkpoint, and the
+// size of that.
+func (c *checkpoints) behind(logged int64) (bytes, size int64) {
+	return logged - c.covered.Load(), c.size.Load()
 }
 
 // Checkpoint writes a checkpoint of what is visible now, at the leisure of
@@ -112,11 +123,15 @@ func (r *Registrar) checkpoint(ctx context.Context, pace time.Duration) error {
 	}
 	c.logged.Store(cur.logged)
 	if err != nil {
+		c.failed.Store(true)
 		r.stats.checkpoint(false)
 		r.options.Logger.Warn("checkpoint not written; the log grows until one is", "seq", cur.mark.Seq, "err", err)
 		return fmt.Errorf("write checkpoint: %w", err)
 	}
 	c.size.Store(size)
+	c.covered.Store(cur.logged)
+	c.failed.Store(false)
+	c.at.Store(int64(time.Since(r.opened)))
 	c.last = cur.mark
 	r.retention.checkpoints += size
 	r.stats.checkpoint(true)

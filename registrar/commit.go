@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/eaba02dc/registrar/registrar/store"
@@ -22,6 +23,10 @@ type batch struct {
 	wait  func() error
 	bytes int
 	stage stages
+	began time.Time // when it went to the store
+	// settled is true once somebody answers it: the publisher, or the watchdog.
+	settled atomic.Bool
+	hung    error // why the watchdog did; set before it settles
 }
 
 // point is a registry and its place in the store.
@@ -111,6 +116,7 @@ func (r *Registrar) decide(waiting []*Pending) (b *batch, rest []*Pending) {
 	d := r.draft
 	d.Reset(r.decided.registry)
 	r.record.reset()
+	r.full = r.room()
 	n, bytes := 0, int64(0)
 	full := func() bool {
 		return len(b.pending) == r.options.MaxBatch ||
@@ -123,9 +129,14 @@ func (r *Registrar) decide(waiting []*Pending) (b *batch, rest []*Pending) {
 		p := waiting[n]
 		waiting[n] = nil
 		bytes += p.size
-		if p.take(aBatch) { // else its caller stopped waiting
-			b.pending = append(b.pending, p)
-			r.try(p)
+		if !p.take(aBatch) { // its caller stopped waiting
+			continue
+		}
+		b.pending = append(b.pending, p)
+		if r.try(p); r.full != nil && p.err == r.full {
+			b.pending = b.pending[:len(b.pending)-1]
+			r.stats.noRoom()
+			p.end(Result{}, notApplied(r.full)) // at once: it rests on nothing that is under way
 		}
 	}
 	r.queue.decided(n, bytes)
@@ -137,6 +148,14 @@ func (r *Registrar) decide(waiting []*Pending) (b *batch, rest []*Pending) {
 	}
 	b.stage.decided = time.Since(start)
 	return b, waiting[n:]
+}
+
+// room is nil, or why nothing may be added.
+func (r *Registrar) room() error {
+	if w, ok := r.store.(store.Watched); ok {
+		return w.Room()
+	}
+	return nil
 }
 
 // readAhead is how many operations the writer looks ahead for the agents that
@@ -161,7 +180,9 @@ const maxOperation = store.MaxData/2 - recordHead
 // operation beside its rows: provenance and refusal.
 const recordHead = 8 << 10
 
-// try decides one operation.
+// try decides one operation. On a full disk none that leaves more entries than
+// there were: a rule about what is done, so that it holds for operations of
+// embedders too. Such a refusal is not remembered, since it does not last.
 func (r *Registrar) try(p *Pending) {
 	id := p.requestID()
 	if a, known := r.requests.find(id); known {
@@ -170,15 +191,21 @@ func (r *Registrar) try(p *Pending) {
 	}
 	before := r.draft.Changes()
 	p.result.Changed, p.err = r.draft.Try(func(d *registry.Draft) error {
-		start := len(d.Rows())
+		start, count := len(d.Rows()), d.Count()
 		if err := p.op.Apply(d); err != nil {
 			return err
 		}
 		if n := len(d.Rows()) - start; n > maxOperation {
 			return fmt.Errorf("%w: its changes take %d bytes, at most %d are allowed; split it", ErrTooLarge, n, maxOperation)
 		}
+		if r.full != nil && d.Count() > count {
+			return r.full
+		}
 		return nil
 	})
+	if r.full != nil && p.err == r.full {
+		return
+	}
 	p.result.Revision = r.draft.Revision()
 	if p.result.Changed || id != "" {
 		r.tell(p, r.draft.Changes()-before, id)
@@ -214,7 +241,12 @@ func (r *Registrar) append(b *batch) error {
 		Count: reg.Count(), Digest: reg.Digest(),
 	}
 	data := r.record.finish(r.recovery.Identity.History, last.Epoch, r.options.Now(), r.draft.Rows())
+	b.began = start
+	r.watchdog.appending.Store(b)
+	callOff := r.guard(b, r.fail) // the writer answers, whenever it has b back
 	wait, err := r.store.Append(store.Record{Mark: b.next.mark, First: last.Revision + 1, Data: data})
+	callOff()
+	r.watchdog.appending.Store(nil)
 	if err != nil {
 		return err // the store names the record
 	}
@@ -232,7 +264,12 @@ func (r *Registrar) publish() {
 	var broken error // why a record is not known to be durable, once one is not
 	for b := range r.inFlight {
 		start := time.Now()
-		if err := b.await(); err != nil {
+		err := r.await(b)
+		if !b.settle() { // it took too long
+			broken = cmp.Or(broken, b.hung)
+			continue
+		}
+		if err != nil {
 			err = fmt.Errorf("make record %d durable: %w", b.next.mark.Seq, err)
 			r.fail(err)
 			broken = cmp.Or(broken, err)
@@ -255,6 +292,7 @@ func (r *Registrar) publish() {
 		if len(b.pending) == 0 {
 			continue // the first of the epoch
 		}
+		r.looksAt(b)
 		r.stats.committed(b) // before the answers, so that who has one finds it counted
 		for _, p := range b.pending {
 			p.end(p.result, p.err)
@@ -266,10 +304,13 @@ func (r *Registrar) publish() {
 	}
 }
 
-func (b *batch) await() error {
+func (r *Registrar) await(b *batch) error {
 	if b.wait == nil {
 		return nil
 	}
+	r.watchdog.waiting.Store(b)
+	defer r.watchdog.waiting.Store(nil)
+	defer r.guard(b, func(cause error) { r.giveUp(b, cause) })()
 	return b.wait()
 }
 

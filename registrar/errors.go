@@ -12,9 +12,13 @@ var (
 	// ErrNotApplied says that the operation was surely not applied by this
 	// call; what became of an earlier request with its ID is another question
 	// ([Registrar.Outcome]). Each of
-	// the next three errors, and the end of a context before a batch took the
+	// the next four errors, and the end of a context before a batch took the
 	// operation, comes with it.
 	ErrNotApplied = errors.New("operation was not applied")
+	// ErrDiskFull: the operation would have added an entry, and there is too
+	// little space for more. Those that remove or change are still taken. Try
+	// again later: it clears by itself once there is room.
+	ErrDiskFull = store.ErrDiskFull
 	// ErrOverloaded: the queue is full. Try again later.
 	ErrOverloaded = errors.New("too many operations are waiting")
 	// ErrClosed: the registrar was closed.

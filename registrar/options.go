@@ -48,6 +48,18 @@ type Options struct {
 	// ([Request]); 0 means 65,536. Each takes its ID and about 200 bytes, and
 	// up to 512 more if it was refused.
 	MaxRequests int
+	// SlowAfter is how long a batch may take, from its first operation to
+	// durable, before it is logged as slow, once in ten seconds; 0 means 1 s. A
+	// store that takes longer for a record makes [Registrar.Health] degraded for
+	// a minute.
+	SlowAfter time.Duration
+	// HungAfter is how long the store may take for a record before the engine
+	// stops: what is under way ends with [ErrUnknown], and nothing more is taken.
+	// A disk that hangs returns no error, and whoever leads by the grace of a
+	// lease would go on leading. 0 means 20 s, as long as Mesos waits for its
+	// registry (--registry_store_timeout). The first record after an opening may
+	// take longer.
+	HungAfter time.Duration
 	// Master, if not nil, is written down as who leads, in the one record
 	// that every opening writes. Tools leave it nil.
 	Master *registry.Master
@@ -71,6 +83,7 @@ func (o Options) validate() error {
 		{"MaxBatch", int64(o.MaxBatch)}, {"MaxBatchBytes", int64(o.MaxBatchBytes)}, {"MaxQueue", int64(o.MaxQueue)},
 		{"MaxQueueBytes", o.MaxQueueBytes}, {"InFlight", int64(o.InFlight)}, {"CheckpointBytes", o.CheckpointBytes},
 		{"HistoryBytes", o.HistoryBytes}, {"HistoryAge", int64(o.HistoryAge)}, {"MaxRequests", int64(o.MaxRequests)},
+		{"SlowAfter", int64(o.SlowAfter)}, {"HungAfter", int64(o.HungAfter)},
 	} {
 		if f.value < 0 {
 			return &registry.FieldError{Field: "options." + f.name, Reason: fmt.Sprintf("%d is negative; 0 means the default", f.value)}
@@ -96,6 +109,8 @@ func (o Options) withDefaults() Options {
 	o.HistoryBytes = cmp.Or(o.HistoryBytes, 256<<20)
 	o.HistoryAge = cmp.Or(o.HistoryAge, 7*24*time.Hour)
 	o.MaxRequests = cmp.Or(o.MaxRequests, 1<<16)
+	o.SlowAfter = cmp.Or(o.SlowAfter, time.Second)
+	o.HungAfter = cmp.Or(o.HungAfter, 20*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Now == nil {
 		o.Now = time.Now

@@ -32,12 +32,15 @@ type Registrar struct {
 	taken   []*Pending // from the queue; nil where a batch has it
 	batch   *batch     // being decided, or decided last
 	decided point      // what the next batch is decided on; may not be durable yet
+	full    error      // why this batch may add nothing; nil while there is room
 
 	current     atomic.Pointer[point] // always durable; only the publisher stores it
 	failed      atomic.Pointer[error] // why the engine stopped; set once
 	stats       statistics
 	checkpoints checkpoints
 	retention   retention
+	watchdog    watchdog
+	slow        slowness
 
 	bell      bell          // rung when current was stored
 	published chan struct{} // closed when the publisher has ended
@@ -92,6 +95,7 @@ func open(ctx context.Context, s store.Store, o Options) (*Registrar, error) {
 		return nil, err
 	}
 	r.checkpoints.start(found, o.CheckpointBytes)
+	r.watchdog.abandoned = make(chan struct{})
 	r.lifetime, r.end = context.WithCancel(context.Background())
 	o.Logger.Info("registrar recovered", "history", found.Identity.History, "epoch", r.decided.mark.Epoch,
 		"revision", reg.Revision(), "agents", reg.Len(registry.Admitted), "unreachable", reg.Len(registry.Unreachable),
@@ -99,7 +103,19 @@ func open(ctx context.Context, s store.Store, o Options) (*Registrar, error) {
 	go r.write(first)
 	go r.publish()
 	go r.checkpointing()
+	if f, ok := s.(store.Failing); ok {
+		go r.failWith(f)
+	}
 	return r, nil
+}
+
+// failWith stops the engine when the store has failed.
+func (r *Registrar) failWith(s store.Failing) {
+	select {
+	case <-s.Failed():
+		r.fail(s.Err())
+	case <-r.lifetime.Done():
+	}
 }
 
 // beginEpoch decides the record that every opening writes. It has no
@@ -149,14 +165,21 @@ func (r *Registrar) fail(cause error) {
 // writes a checkpoint if reading the log would take much longer, and closes
 // the store. It returns why the engine had stopped, if it had, or what closing
 // met; either takes back nothing that was answered. Later calls wait for the
-// first and return the same.
+// first and return the same. A store whose disk does not answer
+// (Options.HungAfter) is not waited for: it is closed whenever the disk does.
 func (r *Registrar) Close() error {
 	if !r.closing.CompareAndSwap(false, true) {
 		<-r.closed
 		return r.closeErr
 	}
 	r.queue.close(notApplied(ErrClosed))
-	<-r.published
+	select {
+	case <-r.published:
+	case <-r.watchdog.abandoned:
+		if r.leave() {
+			return r.closeErr
+		}
+	}
 	r.end()
 	<-r.checkpoints.done
 	if r.failure() == nil {
@@ -168,4 +191,19 @@ func (r *Registrar) Close() error {
 	}
 	close(r.closed)
 	return r.closeErr
+}
+
+// leave ends without the store, which may never answer. It reports false if that
+// has answered meanwhile.
+func (r *Registrar) leave() bool {
+	select {
+	case <-r.published:
+		return false
+	default:
+	}
+	r.end()
+	go r.store.Close()
+	r.closeErr = r.failure()
+	close(r.closed)
+	return true
 }

@@ -24,6 +24,10 @@ type Stats struct {
 	// Checkpoints were written; CheckpointFailures were not.
 	Checkpoints, CheckpointFailures uint64
 
+	// NoRoom counts the operations that were refused because the disk is full,
+	// SlowBatches the batches that took longer than Options.SlowAfter.
+	NoRoom, SlowBatches uint64
+
 	// Seq, Epoch and Revision are the last that became durable.
 	Seq, Epoch, Revision uint64
 
@@ -96,6 +100,18 @@ func (s *statistics) committed(b *batch) {
 func (s *statistics) answered(b *batch) {
 	s.mu.Lock()
 	s.Answered.took(b.stage.answered)
+	s.mu.Unlock()
+}
+
+func (s *statistics) noRoom() {
+	s.mu.Lock()
+	s.NoRoom++
+	s.mu.Unlock()
+}
+
+func (s *statistics) slow() {
+	s.mu.Lock()
+	s.SlowBatches++
 	s.mu.Unlock()
 }
 

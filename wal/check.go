@@ -47,7 +47,7 @@ func Check(ctx context.Context, dir string, o Options, report func(Finding), fur
 	if err != nil {
 		return err
 	}
-	err = l.check(ctx, report)
+	err = l.Check(ctx, report)
 	if err == nil && further != nil {
 		err = further(l)
 	}
@@ -61,8 +61,23 @@ func finding(e *CorruptError) Finding {
 	return Finding{SeverityError, fmt.Sprintf("%s %d", e.Place, e.Seq), e.Err.Error()}
 }
 
-func (l *Log) check(ctx context.Context, report func(Finding)) error {
-	if l.lost != nil {
+// Check does what the function [Check] does, in a log that may be written to
+// meanwhile: it looks at what is durable when it begins. Checkpoints wait until it
+// is done, appends do not. What this opening has changed since is not looked at:
+// files that tell of a loss it was opened to accept.
+func (l *Log) Check(ctx context.Context, report func(Finding)) error {
+	l.compacting.Lock() // so that nothing is let go of under it
+	defer l.compacting.Unlock()
+	v, err := l.beginReading()
+	if err != nil {
+		return fmt.Errorf("check store %s: %w", l.dir, err)
+	}
+	defer l.endReading(v)
+	return l.check(ctx, v, report)
+}
+
+func (l *Log) check(ctx context.Context, v view, report func(Finding)) error {
+	if l.lost != nil && l.o.ReadOnly {
 		report(Finding{SeverityError, "witness", l.lost.Error()})
 	}
 	if err := l.checkWitness(report); err != nil {
@@ -76,14 +91,14 @@ func (l *Log) check(ctx context.Context, report func(Finding)) error {
 	}
 	d := &damage{report: report, tables: map[string]bool{}}
 	for _, p := range l.newestFirst() {
-		if err := l.checkPoint(ctx, p, d); err != nil {
+		if err := l.checkPoint(ctx, v.db, p, d); err != nil {
 			return err
 		}
 	}
-	if err := l.checkRecords(ctx, d); err != nil {
+	if err := l.checkRecords(ctx, v, d); err != nil {
 		return err
 	}
-	return l.checkTables(ctx, d)
+	return l.checkTables(ctx, v.db, d)
 }
 
 // damage is what was found of rows that are kept.
@@ -102,7 +117,7 @@ func (d *damage) add(e *CorruptError) {
 }
 
 func (l *Log) checkWitness(report func(Finding)) error {
-	t, err := readWitness(l.o.FS, l.dir)
+	t, err := l.readWitness()
 	if err != nil {
 		return err
 	}
@@ -112,8 +127,20 @@ func (l *Log) checkWitness(report func(Finding)) error {
 	return nil
 }
 
-func (l *Log) checkPoint(ctx context.Context, p point, d *damage) error {
-	err := l.prove(ctx, l.db, p)
+// readWitness reads the file while this log does not write it.
+func (l *Log) readWitness() (testimony, error) {
+	l.mu.Lock()
+	w := l.witness
+	l.mu.Unlock()
+	if w != nil {
+		w.writing.Lock()
+		defer w.writing.Unlock()
+	}
+	return readWitness(l.o.FS, l.dir)
+}
+
+func (l *Log) checkPoint(ctx context.Context, db *pebble.DB, p point, d *damage) error {
+	err := l.prove(ctx, db, p)
 	var corrupt *CorruptError
 	if errors.As(err, &corrupt) {
 		d.add(&CorruptError{Place: "checkpoint", Seq: p.mark.Seq, Err: corrupt.Err})
@@ -123,7 +150,7 @@ func (l *Log) checkPoint(ctx context.Context, p point, d *damage) error {
 }
 
 // checkRecords walks the records. After a finding the chain begins anew.
-func (l *Log) checkRecords(ctx context.Context, d *damage) error {
+func (l *Log) checkRecords(ctx context.Context, v view, d *damage) error {
 	points := map[uint64]store.Mark{}
 	for _, p := range l.newestFirst() {
 		if p.err == nil {
@@ -134,8 +161,8 @@ func (l *Log) checkRecords(ctx context.Context, d *damage) error {
 	if m, ok := l.markAt(l.floor); ok {
 		c.revision, c.known = m.Revision, true
 	}
-	for r, err := range l.rows(l.db, 0, l.durable.Seq) {
-		if err := ctx.Err(); err != nil {
+	for r, err := range l.rows(v.db, 0, v.end.Seq) {
+		if err := l.mayRead(ctx, r.Seq); err != nil {
 			return err
 		}
 		behind := r.Seq > 0 && r.Seq <= l.floor // a hole: it need not lead on
@@ -155,22 +182,22 @@ func (l *Log) checkRecords(ctx context.Context, d *damage) error {
 		d.add(corrupt)
 		if r.Seq == 0 { // Pebble cannot go on
 			d.add(&CorruptError{Place: "record", Seq: c.next, Err: errUnread})
-			c.next = l.durable.Seq + 1
+			c.next = v.end.Seq + 1
 			break
 		}
 		if !behind {
 			c = chain{dir: l.dir, next: r.Seq + 1}
 		}
 	}
-	l.checkEnds(c, d)
+	l.checkEnds(c, v.end.Seq, d)
 	return nil
 }
 
 var errUnread = errors.New("it cannot be read, nor what is behind it in the same file")
 
 // checkEnds looks for records missing where the checkpoints need them.
-func (l *Log) checkEnds(c chain, d *damage) {
-	if c.next <= l.durable.Seq && l.floor < l.durable.Seq {
+func (l *Log) checkEnds(c chain, last uint64, d *damage) {
+	if c.next <= last && l.floor < last {
 		d.add(&CorruptError{Place: "record", Seq: c.next, Err: errMissing})
 	}
 	for _, p := range l.newestFirst() {

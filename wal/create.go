@@ -76,6 +76,8 @@ func create(dir string, o Options, begin *beginning) (*Log, error) {
 	if err := l.create(begin); err != nil {
 		return nil, errors.Join(fmt.Errorf("create store %s: %w", dir, err), held.Close())
 	}
+	l.space.start()
+	l.serveReaders()
 	return l, nil
 }
 
@@ -84,8 +86,10 @@ func newHistory() store.HistoryID { return store.HistoryID(uuid.New()) }
 
 // makeLog makes a log of the history that the file STORE names, or will name.
 func makeLog(dir string, o Options, held io.Closer, stored store.HistoryID) *Log {
-	l := &Log{dir: dir, o: o, log: o.Logger, lock: held, stored: stored, history: stored, pending: map[*pending]struct{}{}, readers: map[*pebble.DB]int{}}
+	l := &Log{dir: dir, o: o, log: o.Logger, lock: held, stored: stored, history: stored, pending: map[*pending]struct{}{}, readers: map[*pebble.DB]int{},
+		closing: make(chan struct{}), broken: make(chan struct{})}
 	l.watch = newWatch(dir, o.Logger)
+	l.space = newSpace(dir, o)
 	l.idle.L = &l.mu
 	return l
 }
@@ -132,6 +136,9 @@ func makeDir(f vfs.FS, dir string) error {
 func (l *Log) create(begin *beginning) error {
 	f := l.o.FS
 	path := func(name string) string { return f.PathJoin(l.dir, name) }
+	if err := l.space.mayOpen(); err != nil {
+		return err
+	}
 	// CREATING first: from here on what is in the directory is ours to clear.
 	if err := errors.Join(writeFile(f, path(fileCreating), nil), syncDir(f, l.dir)); err != nil {
 		return err
@@ -162,7 +169,7 @@ func (l *Log) create(begin *beginning) error {
 // createPebble makes the database, what the store says of itself in it, and what
 // it begins with.
 func (l *Log) createPebble(dir string, begin *beginning) error {
-	l.gate = &gate{FS: l.o.FS, watch: l.watch}
+	l.gate = &gate{FS: l.o.FS, watch: l.watch, space: l.space}
 	o := pebbleOptions(l.gate, l.watch)
 	o.FormatMajorVersion = pebbleFormat
 	o.ErrorIfExists = true

@@ -12,8 +12,8 @@ import (
 	"github.com/eaba02dc/registrar/registrar/store"
 )
 
-// Why a directory was not opened; test with [errors.Is]. After any of them
-// the directory is byte for byte as it was.
+// Why a directory was not opened, or cannot be used any more; test with
+// [errors.Is]. After one of an opening the directory is byte for byte as it was.
 var (
 	// ErrNotExist: there is no store here: the directory is absent, empty, or
 	// an interrupted Create left it unfinished. The text says which.
@@ -24,6 +24,10 @@ var (
 	ErrForeign = errors.New("this is not a store")
 	// ErrLocked: another process, or another Log of this one, has the store open.
 	ErrLocked = errors.New("the store is in use")
+	// ErrMoved: the directory of an open store was removed, moved or replaced, or
+	// the files in it were. Nothing is written any more: it would go to files that
+	// have no name. It is [Log.Err], and the error of records that came too late.
+	ErrMoved = errors.New("the store is not where it was opened")
 	// ErrVersion: the store was written in a newer format than this program
 	// reads. It is not damaged: use a newer program.
 	ErrVersion = errors.New("the store has a newer format than this program reads")

@@ -135,3 +135,6 @@ func (l *Log) Held() int {
 
 // HolderIn is holderIn.
 var HolderIn = holderIn
+
+// LookAtSpace asks the file system now what is free.
+func (l *Log) LookAtSpace() { l.space.look() }

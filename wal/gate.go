@@ -19,6 +19,8 @@ type gate struct {
 	vfs.FS
 	readOnly bool
 	watch    *watch
+	space    *space
+	tables   tablePause
 	leaving  atomic.Bool // Pebble is being closed, and makes no more log files
 
 	mu    sync.RWMutex // held for reading while something is being written
@@ -71,9 +73,15 @@ func (g *gate) file(name string, open func() (vfs.File, error)) (vfs.File, error
 	defer g.mu.RUnlock()
 	f, err := open()
 	if err != nil {
+		g.space.sawError(err)
 		return nil, err
 	}
-	return &gateFile{File: f, g: g, log: strings.HasSuffix(name, ".log")}, nil
+	return &gateFile{File: f, g: g, log: strings.HasSuffix(name, ".log"), table: isTable(name)}, nil
+}
+
+// isTable says which files may wait for space.
+func isTable(name string) bool {
+	return strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, fileCheckpoint)
 }
 
 // Create makes a file. Pebble's marker files name another file, which it made
@@ -81,6 +89,18 @@ func (g *gate) file(name string, open func() (vfs.File, error)) (vfs.File, error
 // the marker and lose the file, unless the file system keeps their order:
 // sync in between.
 func (g *gate) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	table := isTable(name) && !g.readOnly
+	if table && !g.leaving.Load() {
+		g.tables.wait()
+	}
+	f, err := g.create(name, c)
+	if table && err != nil {
+		g.tables.failed()
+	}
+	return f, err
+}
+
+func (g *gate) create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	return g.file(name, func() (vfs.File, error) {
 		if strings.HasPrefix(g.FS.PathBase(name), "marker.") {
 			if err := syncDir(g.FS, g.FS.PathDir(name)); err != nil {
@@ -192,7 +212,9 @@ type gateFile struct {
 	vfs.File
 	g         *gate
 	log       bool // one of Pebble's log files
+	table     bool // one of its tables
 	pebbleDir bool // the directory they are in
+	asked     int  // bytes of a table that there was room for
 	failed    atomic.Pointer[error]
 }
 
@@ -200,14 +222,30 @@ type gateFile struct {
 func (f *gateFile) do(op func() error) error {
 	err := f.g.do(op)
 	if err != nil {
+		f.g.space.sawError(err)
 		f.failed.CompareAndSwap(nil, &err)
 	}
 	return err
 }
 
 func (f *gateFile) Write(p []byte) (n int, err error) {
-	err = f.do(func() error { n, err = f.File.Write(p); return err })
+	err = f.do(func() error {
+		if err = f.room(len(p)); err == nil {
+			n, err = f.File.Write(p)
+		}
+		return err
+	})
 	return n, err
+}
+
+// room says whether the next bytes may be written: a table leaves the last space
+// to the log.
+func (f *gateFile) room(n int) error {
+	if f.asked -= n; !f.table || f.asked >= 0 {
+		return nil
+	}
+	f.asked = tableStep
+	return f.g.space.roomForTable()
 }
 
 func (f *gateFile) WriteAt(p []byte, off int64) (n int, err error) {
@@ -215,8 +253,10 @@ func (f *gateFile) WriteAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
+// Preallocate may fail: Pebble goes on, and the write that needs the space says
+// whether it is there.
 func (f *gateFile) Preallocate(offset, length int64) error {
-	return f.do(func() error { return f.File.Preallocate(offset, length) })
+	return f.g.do(func() error { return f.File.Preallocate(offset, length) })
 }
 
 // Sync parks whoever could not sync Pebble's directory: where that happens
@@ -245,8 +285,13 @@ func (f *gateFile) Close() error {
 	if failed == nil && err != nil {
 		failed = &err
 	}
-	if failed != nil && f.log && !f.g.leaving.Load() {
+	switch {
+	case failed != nil && f.log && !f.g.leaving.Load():
 		f.g.watch.park(fmt.Errorf("log file could not be written: %w", *failed))
+	case f.table && failed != nil:
+		f.g.tables.failed()
+	case f.table:
+		f.g.tables.made()
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/eaba02dc/registrar/registrar/store"
+	"github.com/eaba02dc/registrar/wal/live"
 )
 
 // Log is a store in a directory. Make one with [Create], open it with [Open].
@@ -20,6 +21,7 @@ type Log struct {
 	o     Options
 	log   *slog.Logger
 	watch *watch
+	space *space
 	lock  io.Closer
 
 	stored store.HistoryID // what the file STORE names: the history, or an earlier one
@@ -37,6 +39,9 @@ type Log struct {
 	openForWriting func() error
 	witness        *witness
 	appender       *appender
+	anchors        []anchor
+	watching       sync.WaitGroup // watchDir
+	socket         *live.Server   // nil without one
 
 	compacting sync.Mutex // held by Compact, and by Close
 
@@ -57,11 +62,13 @@ type Log struct {
 	floor    uint64                // records up to here were let go, or end in a hole
 	wrote    bool                  // there is something to flush
 	closed   bool
+	closing  chan struct{} // closed when closed is set
+	broken   chan struct{} // closed when err is set
 	closeAll sync.Once
 	closeErr error
 }
 
-var _ store.Store = (*Log)(nil)
+var _ store.Failing = (*Log)(nil)
 
 // Identity returns the history, those that ended when a loss of records was
 // accepted, and the highest epoch of any record, checkpoint or witness.
@@ -69,6 +76,18 @@ func (l *Log) Identity() store.Identity {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return store.Identity{History: l.history, Epoch: l.epoch, Earlier: earlier(l.losses)}
+}
+
+// Failed is closed once a failure has ended writing: of a record, of the witness,
+// of the storage engine in the background, or because the directory is not there
+// any more ([ErrMoved]). Err says which. What is durable can still be read.
+func (l *Log) Failed() <-chan struct{} { return l.broken }
+
+// Err is why writing has ended, or nil.
+func (l *Log) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
 }
 
 // Append queues r. What it costs: one sync, shared by all records appended
@@ -175,6 +194,9 @@ func (p *pending) synced() error {
 
 // settle notes the outcome of a record's sync.
 func (l *Log) settle(p *pending, err error) error {
+	if err == nil {
+		err = l.inPlace() // else it was written to files that nobody will find
+	}
 	err = l.note(p, brief(err))
 	if err == nil {
 		err = l.witness.advance(p.mark)
@@ -218,6 +240,7 @@ func (l *Log) failLocked(err error) {
 		return
 	}
 	l.err = brief(err)
+	close(l.broken)
 	l.log.Error("store failed; it takes no more records until it is opened afresh", "dir", l.dir, "err", l.err)
 }
 
@@ -239,12 +262,15 @@ func (l *Log) close() error {
 	l.writing.Do(func() {}) // if nobody has needed it, nobody will
 	l.appending.Lock()      // a last Append comes to its end
 	defer l.appending.Unlock()
+	l.endReaders()
 	for _, p := range l.underWay() {
 		_ = p.wait() // its caller gets the error
 	}
 	l.compacting.Lock() // Compact sees that the log is closed, and ends
 	defer l.compacting.Unlock()
 	l.awaitReaders()
+	l.watching.Wait()
+	l.space.close()
 	var err error
 	if l.witness != nil {
 		l.appender.close()
@@ -259,6 +285,7 @@ func (l *Log) refuse() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
+	close(l.closing)
 }
 
 func (l *Log) underWay() []*pending {

@@ -12,9 +12,12 @@ import (
 // Open opens the store in dir. It fails with [ErrNotExist], [ErrForeign],
 // [ErrLocked], [ErrVersion], [*CorruptError] or [*LostRecordsError], and then
 // every file in dir is as it was, even under a log that needs repair: the
-// store is first opened for reading and compared with its witness.
+// store is first opened for reading and compared with its witness. So does a
+// disk that is full ([Options.FullBelow], [store.ErrDiskFull]) unless it is
+// opened for reading.
 //
-// It returns once the store can be read, and changes no file by then: the first
+// It returns once the store can be read, by others too ([Options.NoSocket]), and
+// changes no file of the store by then: the first
 // append or checkpoint makes the store ready for writing, so that whoever finds
 // damage in what he reads before leaves all of it as it was. A loss is accepted
 // then, too. Should that fail (no space, say), the append does, and surely was
@@ -26,6 +29,12 @@ func Open(dir string, o Options) (*Log, error) {
 	}
 	if err := l.open(); err != nil {
 		return nil, errors.Join(err, l.lock.Close())
+	}
+	if o.ReadOnly {
+		l.space.look() // for Condition
+	} else {
+		l.space.start()
+		l.serveReaders()
 	}
 	return l, nil
 }
@@ -84,6 +93,9 @@ func (l *Log) open() error {
 
 // mayWrite finds out without trying.
 func (l *Log) mayWrite() error {
+	if err := l.space.mayOpen(); err != nil {
+		return fmt.Errorf("open store %s for writing: %w", l.dir, err)
+	}
 	if d, ok := l.o.FS.(disk); ok {
 		if err := d.writable(l.dir); err != nil {
 			return fmt.Errorf("open store %s: %w", l.dir, err)
@@ -118,6 +130,9 @@ func (l *Log) makeWritable(t testimony, accept bool) error {
 		return errors.Join(err, g.close())
 	}
 	w, err := l.serve(db, g, t, accept)
+	if err == nil {
+		l.anchors, err = l.dropAnchors()
+	}
 	if err != nil {
 		return errors.Join(err, l.watch.run(db.Close), g.close())
 	}
@@ -126,6 +141,7 @@ func (l *Log) makeWritable(t testimony, accept bool) error {
 	l.mu.Unlock()
 	l.appender = startAppender(l, db)
 	l.exchange(db, g)
+	l.watching.Go(l.watchDir)
 	return nil
 }
 
@@ -152,7 +168,7 @@ func (l *Log) serve(db *pebble.DB, g *gate, t testimony, accept bool) (*witness,
 
 // openPebble opens the database behind a gate of its own.
 func (l *Log) openPebble(readOnly bool) (*pebble.DB, *gate, error) {
-	g := &gate{FS: l.o.FS, readOnly: readOnly, holding: !readOnly, watch: l.watch}
+	g := &gate{FS: l.o.FS, readOnly: readOnly, holding: !readOnly, watch: l.watch, space: l.space}
 	o := pebbleOptions(g, l.watch)
 	o.ReadOnly = readOnly
 	late := newLateCompactions()

@@ -31,6 +31,24 @@ type Options struct {
 	// goes on from what is left, as a new history ([store.Identity]), and says
 	// so ever after ([Info], [Check]). Opened for reading nothing is written.
 	AcceptLoss bool
+	// FullBelow is the hard mark on the bytes that are free on the file system:
+	// below it the disk is full ([store.ErrDiskFull]). The registrar then adds
+	// nothing, so that what is left is there for removals, and the store is not
+	// opened for writing. 0 means 64 MiB: a quarter for the log, a quarter for a
+	// flush of Pebble's memtable, and 32 MiB for a checkpoint, which is what lets
+	// go of the log; a registry with larger ones wants twice their size more.
+	// Negative: free space is not watched, and the first write that finds none
+	// ends the store.
+	FullBelow int64
+	// LowBelow is the soft mark: below it the disk is nearly full, and one that
+	// was full is so until this much is free. 0 means twice FullBelow; what is
+	// less than FullBelow means FullBelow.
+	LowBelow int64
+	// NoSocket keeps others from reading the store while it is open for writing.
+	// Otherwise there is a Unix socket then, the file SOCKET in the directory, for
+	// this user and root ([OpenLive], package live): regtool reads through it. On
+	// an FS of your own there is none.
+	NoSocket bool
 	// Logger receives what an operator should know; nil means [slog.Default].
 	Logger *slog.Logger
 }
@@ -40,6 +58,8 @@ func (o Options) withDefaults() Options {
 		o.FS = disk{vfs.Default}
 	}
 	o.WitnessEvery = cmp.Or(o.WitnessEvery, 5*time.Millisecond)
+	o.FullBelow = cmp.Or(o.FullBelow, 64<<20)
+	o.LowBelow = max(cmp.Or(o.LowBelow, 2*o.FullBelow), o.FullBelow)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/eaba02dc/registrar/registrar/store"
 )
 
 // watch is Pebble's logger and event listener. What an operator would want to
@@ -25,6 +27,12 @@ type watch struct {
 	mu     sync.Mutex
 	reason error     // why; written before ended is closed
 	told   time.Time // when a background error was last logged
+	untold uint64    // those since
+
+	failing  error     // the last background error
+	failed   time.Time // when that was
+	failures uint64
+	stalled  time.Time // since when writers wait; zero if they do not
 }
 
 func newWatch(dir string, log *slog.Logger) *watch {
@@ -144,21 +152,44 @@ func (w *watch) events() *pebble.EventListener {
 			w.log.Error("storage engine found damage", "dir", w.dir, "path", i.Path, "err", brief(i.Details))
 		},
 		WALCreated: w.logCreated,
-		LowDiskSpace: func(i pebble.LowDiskSpaceInfo) {
-			w.log.Warn("disk space is running low", "dir", w.dir, "free", i.AvailBytes, "total", i.TotalBytes)
-		},
 		WriteStallBegin: func(i pebble.WriteStallBeginInfo) {
 			w.log.Warn("records wait for the storage engine before they are durable", "dir", w.dir, "reason", i.Reason)
+			w.stall(time.Now())
 		},
-		WriteStallEnd: func() { w.log.Warn("records no longer wait for the storage engine", "dir", w.dir) },
+		WriteStallEnd: func() {
+			w.log.Warn("records no longer wait for the storage engine", "dir", w.dir)
+			w.stall(time.Time{})
+		},
 	}
 }
 
-// backgroundError logs a failed flush or compaction, once a second, and keeps
-// it for runOpen and flush unless an older one waits for them: any will do,
-// and flush takes away the older one before it begins. Pebble
-// tries again at once, thousands of times a second on a full disk; a pause
-// here is the only one it takes.
+func (w *watch) stall(since time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stalled = since
+}
+
+// condition fills in what is known of Pebble. What failed and is not tried
+// again within failingFor has ended well, or was given up.
+func (w *watch) condition(c *store.Condition) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if time.Since(w.failed) < failingFor {
+		c.Failing = w.failing
+	}
+	c.Failures, c.Stalled = w.failures, w.stalled
+}
+
+const (
+	failingFor = 10 * time.Second // tries are a second apart at most
+	tellsEvery = 10 * time.Second
+)
+
+// backgroundError logs a failed flush or compaction, once in ten seconds with
+// how many there were, and keeps it for runOpen and flush unless an older one
+// waits for them: any will do, and flush takes away the older one before it
+// begins. Pebble tries again at once; tablePause slows that down. What does not
+// come to making a table waits here, shortly, for a lock is held.
 func (w *watch) backgroundError(err error) {
 	if errors.Is(err, pebble.ErrCancelledCompaction) {
 		return
@@ -167,17 +198,19 @@ func (w *watch) backgroundError(err error) {
 	case w.background <- err:
 	default:
 	}
+	now := time.Now()
 	w.mu.Lock()
-	quiet := time.Since(w.told) < time.Second
+	w.failing, w.failed, w.failures, w.untold = brief(err), now, w.failures+1, w.untold+1
+	quiet, count := now.Sub(w.told) < tellsEvery, w.untold
 	if !quiet {
-		w.told = time.Now()
+		w.told, w.untold = now, 0
 	}
 	w.mu.Unlock()
 	if quiet {
 		time.Sleep(10 * time.Millisecond)
 		return
 	}
-	w.log.Error("storage engine could not write in the background and tries again", "dir", w.dir, "err", brief(err))
+	w.log.Error("storage engine could not write in the background and tries again", "dir", w.dir, "times", count, "err", brief(err))
 }
 
 // logCreated parks a goroutine that could not make Pebble's next log file: it

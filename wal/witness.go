@@ -29,8 +29,10 @@ type witness struct {
 	every   time.Duration // negative: with every record
 	failed  func(error)   // told of a failed write, which is never repeated
 
-	mu   sync.Mutex // guards mark
-	mark store.Mark // durable, to be written
+	mu      sync.Mutex // guards what follows, and is not held while the disk writes
+	mark    store.Mark // durable, to be written
+	reached uint64     // written.Seq
+	since   time.Time  // since when it is behind; zero while it is not
 
 	writing sync.Mutex // guards what follows, and the file
 	gen     uint64
@@ -141,7 +143,7 @@ func openWitness(f vfs.FS, dir string, history store.HistoryID, t testimony, m s
 	}
 	w := &witness{
 		file: file, history: history, every: every, failed: failed,
-		mark: m, gen: t.gen, written: t.mark,
+		mark: m, reached: t.mark.Seq, gen: t.gen, written: t.mark,
 		kick: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := w.write(); err != nil {
@@ -163,6 +165,9 @@ func (w *witness) advance(m store.Mark) error {
 	w.mu.Lock()
 	if m.Seq > w.mark.Seq {
 		w.mark = m
+		if w.since.IsZero() {
+			w.since = time.Now()
+		}
 	}
 	w.mu.Unlock()
 	if w.every < 0 {
@@ -225,7 +230,23 @@ func (w *witness) write() error {
 	}
 	w.gen++
 	w.written = m
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reached, w.since = m.Seq, time.Time{}
+	if w.mark != m {
+		w.since = time.Now() // not before: what it has just written was older
+	}
 	return nil
+}
+
+// lag is how far it is behind what is durable. It never waits for the disk.
+func (w *witness) lag() (records uint64, behind time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.since.IsZero() {
+		return 0, 0
+	}
+	return w.mark.Seq - w.reached, time.Since(w.since)
 }
 
 // witnessed is the mark in the file.

@@ -22,6 +22,10 @@ func newBackupCommand() *cobra.Command {
 there yet: every agent and key, who leads, and the requests that are remembered
 with their answers. The log of how it came about is not in it.
 
+A registry that a process has open is backed up through that process, which
+goes on writing meanwhile. The backup is of one revision; standard error says of
+which.
+
 The file is read back and restored in memory before backup says that it is
 good, and it gets its name only then: killed, interrupted or out of space,
 backup leaves no file OUT. Its SHA-256 is what sha256sum prints.
@@ -60,16 +64,13 @@ What was sent is read back too, but not what arrived: verify it where it does.`,
 // image reads all that a backup keeps.
 func (s reading) image(cmd *cobra.Command) (image *registrar.Image, err error) {
 	defer busy(cmd.ErrOrStderr(), "read "+s.dir)()
-	l, err := s.open(cmd)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	image, err = registrar.LoadImage(cmd.Context(), l)
-	if err != nil {
-		return nil, advise(s.dir, fmt.Errorf("read the registry in %s: %w", s.dir, err))
-	}
-	return image, nil
+	err = s.readWith(cmd, func(from readable) (err error) {
+		if image, err = registrar.LoadImage(cmd.Context(), from); err != nil {
+			return fmt.Errorf("read the registry in %s: %w", s.dir, err)
+		}
+		return nil
+	})
+	return image, err
 }
 
 // backupFile writes and proves a file, or leaves none.

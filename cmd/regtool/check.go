@@ -24,8 +24,10 @@ checkpoints, a witness that knows of records which are not there, a content that
 does not amount to its digest and count, broken rules between entries, agents
 that do not decode.
 
-It never writes. It exits with 1 if it finds anything but notes. What a place
-means, and how to go on:
+It never writes. It exits with 1 if it finds anything but notes. Where a process
+has the registry open, that process looks at what it has, and this one at what
+that amounts to; a note says what only an opening of the files would show. What
+a place means, and how to go on:
 
   witness       acknowledged records are missing, or no witness can be read:
                 look for lost files or a backup first; --accept-loss of the
@@ -41,6 +43,8 @@ means, and how to go on:
   store         files are damaged or missing: restore a backup. Where no
                 record is affected, the registry can be read meanwhile. A note:
                 the loss of records was accepted once; see quarantine/ in DIR
+  live          a note: a process has the registry open, and what could not be
+                checked for that reason
   registry      the bytes are whole, but what they amount to is not what was
                 written: restore a backup, and report it
   history       (--deep) what the newest checkpoint holds is not what the
@@ -58,6 +62,7 @@ means, and how to go on:
 		if err != nil {
 			return advise(*dir, err)
 		}
+		d.Live.tell(cmd)
 		if *asJSON {
 			err = writeJSON(cmd.OutOrStdout(), d)
 		} else {
@@ -75,6 +80,8 @@ means, and how to go on:
 type diagnosis struct {
 	Sound    bool          `json:"sound"`
 	Findings []wal.Finding `json:"findings"`
+	// Live says which process was asked, if one has the registry open.
+	Live *seenLive `json:"live,omitempty"`
 	// Revision, Entries and Digest are of the registry, if it could be read.
 	Revision uint64 `json:"revision,omitempty"`
 	Entries  uint64 `json:"entries,omitempty"`
@@ -89,6 +96,9 @@ func checkDir(ctx context.Context, dir string, deep bool) (*diagnosis, error) {
 	d := &diagnosis{Findings: []wal.Finding{}}
 	options := wal.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)} // the findings say it
 	err := wal.Check(ctx, dir, options, d.add, func(l *wal.Log) error { return d.checkContent(ctx, l, deep) })
+	if errors.Is(err, wal.ErrLocked) {
+		d, err = checkLive(ctx, dir, options, deep)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -97,10 +107,13 @@ func checkDir(ctx context.Context, dir string, deep bool) (*diagnosis, error) {
 }
 
 // checkContent looks at what the bytes amount to.
-func (d *diagnosis) checkContent(ctx context.Context, l *wal.Log, deep bool) error {
+func (d *diagnosis) checkContent(ctx context.Context, l readable, deep bool) error {
 	r, _, err := registrar.Load(ctx, l)
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case passing(err):
+		return err
 	}
 	if err != nil {
 		if !d.explains(err) {

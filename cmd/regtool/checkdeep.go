@@ -8,17 +8,19 @@ import (
 
 	"github.com/eaba02dc/registrar/registrar"
 	"github.com/eaba02dc/registrar/registry"
-	"github.com/eaba02dc/registrar/wal"
 )
 
 // checkDeep rebuilds the registry a second time, from the oldest place that is
 // kept and through every record since, and compares the two entry by entry:
 // digests have no part in revisions, and could agree by a fault of their own.
-func (d *diagnosis) checkDeep(ctx context.Context, l *wal.Log, r *registry.Registry) error {
+func (d *diagnosis) checkDeep(ctx context.Context, l readable, r *registry.Registry) error {
 	again, found, err := registrar.LoadFromOldest(ctx, l)
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if passing(err) {
+			return err
 		}
 		if !d.explains(err) {
 			d.damage("history", err)

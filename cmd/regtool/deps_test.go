@@ -19,6 +19,7 @@ var layers = [][]string{
 	{"agent", "master/httpapi"},
 	{"internal/mesosjson", "master"},
 	{"registrar/backup", "registrar/collector", "wal"},
+	{"wal/live"},
 	{"registrar"},
 	{"registrar/storetest"},
 	{"internal/storetest"},
@@ -37,7 +38,8 @@ var onlyOurs = map[string][]string{
 	"ops":              {"registry"},
 	"registrar":        {"registrar/store", "ops", "registry", "internal/pack"},
 	"registrar/backup": {"registrar", "registrar/store", "registry"},
-	"wal":              {"registrar/store", "internal/pack"},
+	"wal":              {"registrar/store", "internal/pack", "wal/live"},
+	"wal/live":         {"registrar/store"},
 	"master":           {"registrar", "ops", "registry", "agent/wire", "master/leaves", "master/link", "master/metrics", "master/pod"},
 	"master/leaves":    nil,
 	"master/metrics":   {"internal/jsonout"},
@@ -112,7 +114,7 @@ func TestLibraryPullsInNoToolAndNoMaster(t *testing.T) {
 		module + "/master", module + "/cmd", module + "/internal/bench", "testing",
 	}
 	known := list(t)
-	for _, name := range []string{"registry", "ops", "registrar", "registrar/store", "wal", "agent/wire"} {
+	for _, name := range []string{"registry", "ops", "registrar", "registrar/store", "wal", "wal/live", "agent/wire"} {
 		for _, dep := range known[name].deps {
 			for _, s := range strangers {
 				if strings.HasPrefix(dep, s) {

@@ -48,8 +48,8 @@ agent without a port gets Mesos's default, 5051. What is dropped is told on
 standard error. What import takes from such a form comes out the same. Import
 reads the mesos form only: to keep a registry as it is, use backup.
 
-Export reads only. It does not open a registry that another process has open:
-stop that first, or use what it offers.`,
+Export reads only. A registry that another process has open is read through that
+process; standard error says so, and at which revision.`,
 		Example: `  regtool export --dir /var/lib/registry --format mesos > registry.json
   regtool export --dir /var/lib/registry --format ndjson | grep '"unreachable"'`,
 		Args: noArguments,

@@ -21,7 +21,8 @@ terminal, what that would take for a command is shown escaped: "\x1b". With
 --json it prints the revision of the last change too; a value that is not UTF-8
 is then in base64, and "value_encoding" says so.
 
-It reads only. It does not open a registry that another process has open.`,
+It reads only. A registry that a process has open is read through that process;
+standard error says so, and at which revision.`,
 		Example: `  regtool get --dir /var/lib/registry jobs j1
   regtool get --dir /var/lib/registry jobs j1 --json`,
 		Args: takes(2, 2, "TABLE and KEY"),
@@ -44,11 +45,17 @@ It reads only. It does not open a registry that another process has open.`,
 			return fmt.Errorf("key %q is not in table %q", key, table)
 		}
 		if *asJSON {
-			return writeJSON(cmd.OutOrStdout(), toKeyJSON(table, key, item))
+			return writeJSON(cmd.OutOrStdout(), gotJSON{toKeyJSON(table, key, item), s.Live})
 		}
 		return writeValue(cmd.OutOrStdout(), item.Value, terminal(cmd.OutOrStdout()))
 	}
 	return cmd
+}
+
+// gotJSON is a key, and which process told of it, if one has the registry open.
+type gotJSON struct {
+	keyJSON
+	Live *seenLive `json:"live,omitempty"`
 }
 
 // writeValue writes exactly value, unless a person looks at it.

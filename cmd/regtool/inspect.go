@@ -18,8 +18,9 @@ agents, "inspect pods" the pods that are defined.
 With --at it shows the registry as it was at a revision, as far back as the log
 is kept.
 
-It reads only, and proves what it reads by digest and count. It does not open
-a registry that another process has open.`,
+It reads only, and proves what it reads by digest and count. A registry that a
+process has open, as a master does, is read through that process: standard error
+then says which it is, and at which revision (in JSON "live" does).`,
 		Example: `  regtool inspect --dir /var/lib/registry
   regtool inspect agents --dir /var/lib/registry --filter attr=rack:r12
   regtool inspect gone --dir /var/lib/registry --json

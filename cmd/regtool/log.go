@@ -17,6 +17,7 @@ import (
 	"github.com/eaba02dc/registrar/registrar/store"
 	"github.com/eaba02dc/registrar/registry"
 	"github.com/eaba02dc/registrar/wal"
+	"github.com/eaba02dc/registrar/wal/live"
 )
 
 func newLogCommand() *cobra.Command {
@@ -32,9 +33,10 @@ The log reaches back as far as the registry keeps it; see "records" of regtool
 inspect. What is older is an error that names the oldest revision there is.
 
 With --follow it goes on with what is written from then on, until it is
-interrupted. A registry is read while no process has it open for writing; what
-such a process writes is told once it has ended. Nor can one open it in the
-moment in which this command looks, once a second: it may be tried again.
+interrupted: it looks once a second. Where a process has the registry open, it
+is read through that process; what one writes that lets nobody read is told once
+it has ended. A process cannot open a registry for writing in the moment in
+which this command looks at its files: it may be tried again.
 
 Where DIR is replaced under it, by a backup or another registry, or a loss of
 records is accepted, what it told is not all so any more: it says so and exits
@@ -83,16 +85,22 @@ type logCommand struct {
 	from, to uint64
 	history  store.HistoryID
 	last     registrar.Logged // the last record that was told, whole
+	live     *seenLive        // from which process it was read last
+	waiting  bool             // for a process that lets nobody read: it was said
 }
 
 // print prints what is there and was not told yet.
 func (l *logCommand) print(ctx context.Context) error {
-	for more := true; more; {
+	for more, n := true, 1; more; n++ {
 		var piece []registrar.Logged
 		var err error
 		if piece, more, err = l.piece(ctx); err != nil {
+			if more = n < attempts && cutOff(err); more {
+				continue
+			}
 			return err
 		}
+		n = 0
 		for _, o := range piece {
 			if err := l.line(o); err != nil {
 				return err
@@ -115,7 +123,9 @@ func (l *logCommand) piece(ctx context.Context) (piece []registrar.Logged, more 
 	if err := l.sameHistory(w.Identity()); err != nil {
 		return nil, false, err
 	}
+	l.tellLive(seenBy(w))
 	const enough = 5000
+	last := l.last // set once the piece is whole: else it is asked for again
 	for o, err := range l.rest(ctx, w) {
 		switch {
 		case errors.Is(err, registrar.ErrReplaced):
@@ -123,21 +133,32 @@ func (l *logCommand) piece(ctx context.Context) (piece []registrar.Logged, more 
 		case err != nil:
 			return nil, false, advise(l.reading.dir, fmt.Errorf("read %s: %w", l.reading.dir, err))
 		case o.Revision > l.to:
+			l.last = last
 			return piece, false, nil
-		case len(piece) >= enough && o.Record != l.last.Record:
+		case len(piece) >= enough && o.Record != last.Record:
+			l.last = last
 			return piece, true, nil
 		}
-		piece, l.last = append(piece, o), o
+		piece, last = append(piece, o), o
 	}
+	l.last = last
 	return piece, false, nil
 }
 
 // rest is what was not told yet.
-func (l *logCommand) rest(ctx context.Context, w *wal.Log) iter.Seq2[registrar.Logged, error] {
+func (l *logCommand) rest(ctx context.Context, w readable) iter.Seq2[registrar.Logged, error] {
 	if l.last.Record.Seq > 0 {
 		return registrar.LogAfter(ctx, w, l.last)
 	}
 	return registrar.Log(ctx, w, l.from)
+}
+
+// tellLive says from whom it is read, when that changes.
+func (l *logCommand) tellLive(now *seenLive) {
+	if now != nil && (l.live == nil || l.live.PID != now.PID) {
+		now.tell(l.cmd)
+	}
+	l.live = now
 }
 
 // sameHistory notices that what was told is no longer so.
@@ -167,9 +188,13 @@ func (l *logCommand) follow(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err != nil && !errors.Is(err, wal.ErrLocked) {
+		if err != nil && !errors.Is(err, wal.ErrLocked) && !cutOff(err) {
 			return err
 		}
+		if errors.Is(err, live.ErrNotServed) && !l.waiting {
+			complain(l.cmd.ErrOrStderr(), l.cmd, err.Error()+"; this waits for it")
+		}
+		l.waiting = errors.Is(err, live.ErrNotServed)
 		select {
 		case <-look.C:
 		case <-ctx.Done():

@@ -14,6 +14,7 @@ import (
 	"github.com/eaba02dc/registrar/registrar/store"
 	"github.com/eaba02dc/registrar/registry"
 	"github.com/eaba02dc/registrar/wal"
+	"github.com/eaba02dc/registrar/wal/live"
 )
 
 // stored is a registry as it was read from a directory, and what the directory
@@ -22,12 +23,21 @@ type stored struct {
 	*registry.Registry
 	Recovery registrar.Recovery
 	Info     wal.Info
+	Live     *seenLive
 }
 
-// loadDir reads and proves the registry in dir as it is now. It writes nothing
-// and keeps nothing open.
+// loadDir reads and proves the registry in dir as it is now, if nobody has it
+// open for writing. It writes nothing and keeps nothing open.
 func loadDir(cmd *cobra.Command, dir string) (*stored, error) {
-	return reading{dir: dir}.load(cmd)
+	l, err := wal.Open(dir, wal.Options{ReadOnly: true, Logger: logger(cmd)})
+	if err != nil {
+		return nil, advise(dir, err)
+	}
+	s, err := reading{dir: dir}.loadFrom(cmd, l)
+	if err = errors.Join(err, l.Close()); err != nil {
+		return nil, advise(dir, err)
+	}
+	return s, nil
 }
 
 // reading is what a command reads: the registry in a directory, at a revision.
@@ -67,34 +77,39 @@ func (f revisionFlag) String() string {
 
 func (f revisionFlag) Type() string { return "uint" }
 
-// open opens the directory for reading.
-func (s reading) open(cmd *cobra.Command) (*wal.Log, error) {
-	l, err := wal.Open(s.dir, wal.Options{ReadOnly: true, AcceptLoss: s.acceptLoss, Logger: logger(cmd)})
+// open opens the directory for reading, or asks who has it open.
+func (s reading) open(cmd *cobra.Command) (readable, error) {
+	from, err := openReadable(cmd.Context(), s.dir, wal.Options{AcceptLoss: s.acceptLoss, Logger: logger(cmd)})
 	if err != nil {
 		return nil, advise(s.dir, err)
 	}
-	return l, nil
+	return from, nil
 }
 
-func (s reading) load(cmd *cobra.Command) (_ *stored, err error) {
+// load reads and proves the registry. It writes nothing and keeps nothing open.
+func (s reading) load(cmd *cobra.Command) (found *stored, err error) {
 	defer busy(cmd.ErrOrStderr(), "read "+s.dir)()
-	l, err := s.open(cmd)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	info, err := l.Info()
+	err = s.readWith(cmd, func(from readable) (err error) {
+		found, err = s.loadFrom(cmd, from)
+		return err
+	})
+	return found, err
+}
+
+// loadFrom reads what was opened.
+func (s reading) loadFrom(cmd *cobra.Command, from readable) (*stored, error) {
+	info, err := from.Info()
 	if err != nil {
 		return nil, fmt.Errorf("look over %s: %w", s.dir, err)
 	}
-	r, recovery, err := s.read(cmd.Context(), l)
+	r, recovery, err := s.read(cmd.Context(), from)
 	if err != nil {
-		return nil, advise(s.dir, fmt.Errorf("read the registry in %s: %w", s.dir, err))
+		return nil, fmt.Errorf("read the registry in %s: %w", s.dir, err)
 	}
-	return &stored{r, recovery, info}, nil
+	return &stored{r, recovery, info, seenBy(from)}, nil
 }
 
-func (s reading) read(ctx context.Context, l *wal.Log) (*registry.Registry, registrar.Recovery, error) {
+func (s reading) read(ctx context.Context, l readable) (*registry.Registry, registrar.Recovery, error) {
 	if s.at == nil {
 		return registrar.Load(ctx, l)
 	}
@@ -135,8 +150,17 @@ func advise(dir string, err error) error {
 	switch {
 	case errors.Is(err, wal.ErrNotExist):
 		return fmt.Errorf("%w; regtool import --dir %s FILE makes one", err, dir)
+	case errors.Is(err, wal.ErrLocked) && errors.Is(err, live.ErrNotServed):
+		return fmt.Errorf("%w; it may be opening it still: try again; else it was told to let nobody read (serve --socket=false, wal.Options.NoSocket): "+
+			"ask it by what it offers, as HTTP, or stop it", err)
+	case errors.Is(err, live.ErrBusy), errors.Is(err, live.ErrCut):
+		return fmt.Errorf("%w; try again", err)
+	case errors.Is(err, live.ErrSilent):
+		return fmt.Errorf("%w; see whether it is stopped (SIGSTOP) or overloaded, and try again", err)
 	case errors.Is(err, wal.ErrLocked):
 		return fmt.Errorf("%w; stop the program that has it open first, or use what that program offers", err)
+	case errors.Is(err, store.ErrDiskFull):
+		return fmt.Errorf("%w; make room first; reading %s (inspect, export, check) needs none", err, dir)
 	case errors.Is(err, wal.ErrVersion), errors.Is(err, registry.ErrVersion):
 		return fmt.Errorf("%w; use the regtool that wrote it, or a newer one", err)
 	case errors.As(err, &lost):

@@ -35,6 +35,7 @@ func commands() []*cobra.Command {
 		newBackupCommand(),
 		newVerifyCommand(),
 		newRestoreCommand(),
+		newStatusCommand(),
 		newServeCommand(),
 		newSimulateCommand(),
 		newPodsCommand(),
@@ -54,7 +55,7 @@ it, and in which state each of them is. A program that embeds the registry can
 keep keys of its own in it, which get, put, delete and scan are for.
 
 A registry lives in a directory (--dir). Reading commands never write to it.
-A directory is used by one process at a time: a second one is told so.
+One process at a time can write to it; others read through that one.
 
 It exits with 0 when all is well, 1 when the work failed or found something
 wrong, and 2 when it was called wrongly.`,

@@ -23,7 +23,8 @@ value only the beginning is shown, its size beside it. Use --json for all of
 it; a key or value that is not UTF-8 is then in base64, and "key_encoding" or
 "value_encoding" says so.
 
-It reads only. It does not open a registry that another process has open.`,
+It reads only. A registry that a process has open is read through that process;
+standard error says so, and at which revision.`,
 		Example: `  regtool scan --dir /var/lib/registry
   regtool scan --dir /var/lib/registry jobs
   regtool scan --dir /var/lib/registry jobs web/ --json`,

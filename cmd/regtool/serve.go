@@ -101,7 +101,6 @@ func (d *daemon) run(cmd *cobra.Command) error {
 	if d.door, err = openDoor(&d.flags.door, d.log); err != nil {
 		return err
 	}
-	d.log.Info("who may come in as an agent is settled", "agents_need", d.flags.door.agentsNeed())
 	d.door.warn(d.flags.ip)
 	reload := make(chan os.Signal, 1) // before there is anything that the signal could end
 	signal.Notify(reload, syscall.SIGHUP)
@@ -127,6 +126,7 @@ func (d *daemon) run(cmd *cobra.Command) error {
 		return err
 	}
 	g.open(d.answers(cmd))
+	d.log.Info("agents may come in", "they_need", d.flags.door.agentsNeed())
 	d.greet(cmd, net.JoinHostPort(info.IP, strconv.Itoa(int(info.Port))))
 	return d.end(s, d.wait(cmd.Context(), reload, served))
 }
@@ -167,7 +167,12 @@ func (d *daemon) failure() error {
 	if err := d.master.Err(); errors.As(err, &missing) {
 		return fmt.Errorf("the master ended: %w (--recovery-agent-removal-limit)", err)
 	}
-	if cause := d.registrar.Stats().Failed; cause != nil {
+	cause := d.registrar.Stats().Failed
+	if errors.Is(cause, wal.ErrMoved) {
+		return fmt.Errorf("the registry in %s cannot be written any more: %s; find out who moved it, and put the same directory back before you start again: "+
+			"a master that finds none makes a new one, without agents", d.flags.dir, firstLine(cause))
+	}
+	if cause != nil {
 		return fmt.Errorf("the registry in %s cannot be written any more: %s; mend that and start again, nothing acknowledged is lost; "+
 			"if it does not open then, regtool check --dir %s says why", d.flags.dir, firstLine(cause), d.flags.dir)
 	}
@@ -194,7 +199,7 @@ func (d *daemon) end(s *httpapi.Server, why error) error {
 // recover opens the registry, or makes it, and starts the master on it.
 func (d *daemon) recover(ctx context.Context, info registry.Master) error {
 	stores := metrics.NewTimer(24 * time.Hour)
-	o := wal.Options{AcceptLoss: d.flags.acceptLoss, Logger: d.log}
+	o := d.flags.storage(d.log)
 	l, err := wal.Open(d.flags.dir, o)
 	if errors.Is(err, wal.ErrNotExist) {
 		l, err = d.make(o)
@@ -202,7 +207,10 @@ func (d *daemon) recover(ctx context.Context, info registry.Master) error {
 	if err != nil {
 		return advise(d.flags.dir, err)
 	}
-	d.registrar, err = registrar.Open(ctx, l, registrar.Options{Master: &info, Logger: d.log, Stored: stores.Observe})
+	d.registrar, err = registrar.Open(ctx, l, registrar.Options{
+		Master: &info, Logger: d.log, Stored: stores.Observe,
+		SlowAfter: time.Duration(d.flags.storeSlow), HungAfter: time.Duration(d.flags.storeTimeout),
+	})
 	if err != nil {
 		return advise(d.flags.dir, fmt.Errorf("recover the registry in %s: %w", d.flags.dir, err))
 	}
@@ -232,7 +240,7 @@ func (d *daemon) make(o wal.Options) (*wal.Log, error) {
 func (d *daemon) answers(cmd *cobra.Command) http.Handler {
 	info, _ := debug.ReadBuildInfo()
 	return httpapi.New(d.master, httpapi.Options{
-		Build: mesosBuild(info), Flags: d.flags.values(cmd.Flags()), Cluster: d.flags.cluster, Logger: d.log, Ready: d.ready,
+		Build: mesosBuild(info), Flags: d.flags.values(cmd.Flags()), Cluster: d.flags.cluster, Logger: d.log, Ready: d.ready, Health: d.registrar.Health,
 		Agents: httpapi.AgentStream(d.master, httpapi.AgentStreamOptions{MaxStreams: d.flags.maxAgents, Logger: d.log}), Pods: d.master,
 		Gate: d.door.gate, Debug: d.door.debug(), StateCacheBytes: d.flags.stateCacheBytes,
 		Metrics: d.master.Metrics(), MetricsRate: (*master.Rate)(&d.flags.metricsRate), Collectors: []prometheus.Collector{collector.New(d.registrar)},

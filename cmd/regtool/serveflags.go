@@ -18,6 +18,7 @@ import (
 	"github.com/eaba02dc/registrar/internal/duration"
 	"github.com/eaba02dc/registrar/master"
 	"github.com/eaba02dc/registrar/registry"
+	"github.com/eaba02dc/registrar/wal"
 )
 
 const configFlag = "config"
@@ -30,10 +31,14 @@ type serveFlags struct {
 	advertiseIP         string
 	advertisePort       uint16
 	cluster             string
-	acceptLoss          bool
+	acceptLoss, socket  bool
 	logLevel, logFormat string
 	maxAgents           int
 	stateCacheBytes     int64
+	diskFullBelow       int64 // 0 does not watch
+	diskLowBelow        int64
+	storeTimeout        duration.Value
+	storeSlow           duration.Value
 	stopTimeout         duration.Value
 	door                doorFlags
 	metricsRate         rateValue
@@ -49,6 +54,7 @@ func newServeFlags(cmd *cobra.Command) *serveFlags {
 	f.SetNormalizeFunc(underscores)
 	dirFlagTo(cmd, &s.dir)
 	acceptLossFlagTo(cmd, &s.acceptLoss)
+	f.BoolVar(&s.socket, "socket", true, "let regtool read the registry meanwhile, through the Unix socket SOCKET in --dir, for this user alone")
 	f.StringVar(&s.config, configFlag, "", "YAML file with settings: names of these flags, and values")
 	f.StringVar(&s.ip, "ip", "127.0.0.1", "address to listen on")
 	f.Uint16Var(&s.port, "port", 5050, "port to listen on; 0 takes a free one")
@@ -58,6 +64,11 @@ func newServeFlags(cmd *cobra.Command) *serveFlags {
 	f.StringVar(&s.cluster, "cluster", "", "name of the cluster, for people")
 	f.IntVar(&s.maxAgents, "max-agents", 20_000, "how many agents may connect; the limit on open files is raised for them")
 	f.Int64Var(&s.stateCacheBytes, "state-cache-bytes", 1<<30, "how many bytes of answers may be kept, so that who asks again is answered by copying")
+	f.Int64Var(&s.diskFullBelow, "disk-full-below-bytes", 64<<20, "below so many free bytes nothing is added to the registry, what removes is still done; 0 does not watch")
+	f.Int64Var(&s.diskLowBelow, "disk-low-below-bytes", 128<<20, "below so many /ready and metrics warn, and from so many on a disk that was full no longer is")
+	s.storeTimeout, s.storeSlow = duration.Value(20*time.Second), duration.Value(time.Second)
+	f.Var(&s.storeTimeout, "registry-store-timeout", "how long the disk may take for a record before the master ends")
+	f.Var(&s.storeSlow, "registry-slow-after", "how long a batch may take before it is logged, and /ready and metrics warn")
 	f.Var(&s.stopTimeout, "stop-timeout", "how long to wait for answers under way when told to stop")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&s.logFormat, "log-format", "text", "text or json")
@@ -78,6 +89,7 @@ func (s *serveFlags) masterFlags(f *pflag.FlagSet) {
 	f.Var((*duration.Value)(&o.RegistryMaxAgentAge), "registry-max-agent-age", "how long an unreachable or gone agent is remembered")
 	f.IntVar(&o.RegistryMaxAgentCount, "registry-max-agent-count", o.RegistryMaxAgentCount, "how many unreachable, and how many gone agents are remembered")
 	f.IntVar(&o.MaxAgents, "max-admitted-agents", o.MaxAgents, "how many agents may be members of the cluster; a new one beyond that is refused")
+	f.IntVar(&o.MaxPods, "max-pods", o.MaxPods, "how many pods may be defined; a new one beyond that is refused")
 	f.Var((*rateValue)(&o.AgentRemovalRateLimit), "agent-removal-rate-limit", "how many agents may be marked unreachable in which time, as in 1/10mins (default: no limit)")
 	f.Var((*percentValue)(&o.RecoveryAgentRemovalLimit), "recovery-agent-removal-limit", "end rather than mark more than this share of the agents unreachable that did not come back after a failover")
 	f.Var((*percentValue)(&o.RemovalBudget.Share), "removal-budget", "mark no more than this share of all agents unreachable within an hour, then wait for an operator or their return")
@@ -94,14 +106,14 @@ func (s *serveFlags) validate() error {
 	for name, d := range map[string]time.Duration{
 		"agent-ping-timeout": o.PingTimeout, "agent-reregister-timeout": o.AgentReregisterTimeout,
 		"registry-gc-interval": o.RegistryGCInterval, "registry-max-agent-age": o.RegistryMaxAgentAge,
-		"stop-timeout": time.Duration(s.stopTimeout),
+		"stop-timeout": time.Duration(s.stopTimeout), "registry-store-timeout": time.Duration(s.storeTimeout), "registry-slow-after": time.Duration(s.storeSlow),
 	} {
 		if d <= 0 {
 			return usagef("--%s %s: more than 0 is needed", name, duration.Format(d))
 		}
 	}
 	for name, n := range map[string]int{
-		"max-agents": s.maxAgents, "max-admitted-agents": o.MaxAgents, "max-agent-ping-timeouts": o.MaxPingTimeouts, "registry-max-agent-count": o.RegistryMaxAgentCount,
+		"max-agents": s.maxAgents, "max-admitted-agents": o.MaxAgents, "max-pods": o.MaxPods, "max-agent-ping-timeouts": o.MaxPingTimeouts, "registry-max-agent-count": o.RegistryMaxAgentCount,
 	} {
 		if n < 1 {
 			return usagef("--%s %d: at least 1 is needed", name, n)
@@ -109,6 +121,9 @@ func (s *serveFlags) validate() error {
 	}
 	if s.stateCacheBytes < 1 {
 		return usagef("--state-cache-bytes %d: at least 1 is needed", s.stateCacheBytes)
+	}
+	if s.diskFullBelow < 0 || s.diskLowBelow < s.diskFullBelow {
+		return usagef("--disk-full-below-bytes %d and --disk-low-below-bytes %d: the second cannot be less than the first, or that less than 0", s.diskFullBelow, s.diskLowBelow)
 	}
 	for name, n := range map[string]int{
 		"max-completed-frameworks": o.MaxCompletedFrameworks, "max-completed-tasks-per-framework": o.MaxCompletedTasksPerFramework,
@@ -136,6 +151,16 @@ func (s *serveFlags) options() master.Options {
 		if *n == 0 {
 			*n = -1
 		}
+	}
+	return o
+}
+
+// storage are the options of the log, which means not to watch by less than 0
+// where a flag says 0.
+func (s *serveFlags) storage(log *slog.Logger) wal.Options {
+	o := wal.Options{AcceptLoss: s.acceptLoss, FullBelow: s.diskFullBelow, LowBelow: s.diskLowBelow, NoSocket: !s.socket, Logger: log}
+	if o.FullBelow == 0 {
+		o.FullBelow = -1
 	}
 	return o
 }

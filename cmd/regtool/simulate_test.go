@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,29 +23,26 @@ func TestPartitionedAgentsBecomeUnreachable(t *testing.T) {
 	m.ready(t)
 	s := &simulation{master: m.url, agents: 20, tasks: 1, partition: 25}
 	stop := simulating(t, s)
-	var got clusterSeen
-	err := eventually(func() (err error) {
-		if got, err = seenAt(m.url); err == nil && (len(got.unreachable) != 5 || len(got.active) != 15) {
-			err = fmt.Errorf("want 5 unreachable and 15 active agents, these are %v", got)
+	// On a slow machine one that speaks may be taken for silent, for a moment.
+	err := eventually(func() error {
+		heard := map[string]bool{}
+		for i, c := range s.wires.cables {
+			if !c.cut.Load() {
+				heard[fmt.Sprintf("simulated-%d", i)] = true
+			}
 		}
-		return err
+		got, err := seenAt(m.url)
+		if err != nil {
+			return err
+		}
+		members := slices.ContainsFunc(got.unreachable, func(id string) bool { return got.agents[id] != "" })
+		if members || len(got.unreachable) != 5 || len(got.agents) != 15 || !maps.Equal(got.active, heard) {
+			return fmt.Errorf("want 5 unreachable agents that are no members, and as members and active %v; these are %v", heard, got)
+		}
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	heard := map[string]bool{}
-	for i, c := range s.wires.cables {
-		if !c.cut.Load() {
-			heard[fmt.Sprintf("simulated-%d", i)] = true
-		}
-	}
-	if !maps.Equal(got.active, heard) || len(got.agents) != 15 {
-		t.Errorf("active are %v of %v; all but the silent are %v", got.active, got.agents, heard)
-	}
-	for _, id := range got.unreachable {
-		if got.agents[id] != "" {
-			t.Errorf("%s is both unreachable and a member", id)
-		}
 	}
 	if got := s.seen().Silenced; got != 5 {
 		t.Errorf("%d agents fell silent, want 5", got)

@@ -25,6 +25,7 @@ type summary struct {
 	History             string      `json:"history"`
 	Epoch               uint64      `json:"epoch"`
 	Store               storeJSON   `json:"store"`
+	Live                *seenLive   `json:"live,omitempty"`
 }
 
 type masterJSON struct {
@@ -93,7 +94,7 @@ func summarize(s *stored) summary {
 		Admitted: s.Len(registry.Admitted), Unreachable: s.Len(registry.Unreachable), Gone: s.Len(registry.Gone),
 		MinimumCapabilities: s.MinimumCapabilities(), Pods: s.PodsLen(), Entries: s.Count(), Revision: s.Revision(),
 		Digest: s.Digest().String(), History: s.Recovery.Identity.History.String(), Epoch: s.Recovery.Identity.Epoch,
-		Store: toStoreJSON(s),
+		Store: toStoreJSON(s), Live: s.Live,
 	}
 	for _, keys := range s.Tables() {
 		out.Keys += keys

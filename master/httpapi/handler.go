@@ -10,6 +10,7 @@ import (
 
 	"github.com/eaba02dc/registrar/master"
 	"github.com/eaba02dc/registrar/master/metrics"
+	"github.com/eaba02dc/registrar/registrar"
 )
 
 // Source is where the cluster is read from; a [*master.Master] is one.
@@ -28,8 +29,11 @@ type Options struct {
 	Cluster string
 	// Ready says why this master cannot serve now; /ready answers 503 with the
 	// error's text. Nil, and a nil error, mean that it can. 200 says in its body
-	// whether marking agents unreachable is frozen.
+	// whether marking agents unreachable is frozen, and what Health says.
 	Ready func() error
+	// Health says how the registry is: [registrar.Registrar.Health]. Nil means that
+	// it is well.
+	Health func() registrar.Health
 	// Agents serves POST /api/v1/agent; see [AgentStream]. Nil means that agents
 	// cannot connect here.
 	Agents http.Handler
@@ -87,6 +91,9 @@ func (o Options) withDefaults() Options {
 	if o.Ready == nil {
 		o.Ready = func() error { return nil }
 	}
+	if o.Health == nil {
+		o.Health = func() registrar.Health { return registrar.Health{State: registrar.Healthy} }
+	}
 	return o
 }
 
@@ -103,7 +110,7 @@ func (h *Handler) CacheHits() uint64 { return h.api.shared.hits.Load() }
 // New answers requests about the cluster that source has.
 func New(source Source, o Options) *Handler {
 	o = o.withDefaults()
-	a := &api{source: source, about: newAbout(o), ready: o.Ready, agents: o.Agents, log: o.Logger,
+	a := &api{source: source, about: newAbout(o), ready: o.Ready, health: o.Health, agents: o.Agents, log: o.Logger,
 		turns: newTurns(), cacheBytes: o.StateCacheBytes, sendTimeout: 10 * time.Second}
 	a.metrics = newMetricsDoor(a, &o)
 	mux := http.NewServeMux()
@@ -126,6 +133,7 @@ type api struct {
 	source Source
 	about  *about
 	ready  func() error
+	health func() registrar.Health
 	agents http.Handler
 	log    *slog.Logger
 

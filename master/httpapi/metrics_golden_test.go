@@ -193,7 +193,11 @@ func TestDocumentHasEveryFamilyOfPrometheus(t *testing.T) {
 	}
 	inMeasuredCluster(t, func(h http.Handler) {
 		text := send(h, http.MethodGet, "/metrics").Body.String()
-		for _, f := range regexp.MustCompile(`(?m)^# TYPE ((mesos|registrar)_\w+) `).FindAllStringSubmatch(text, -1) {
+		families := regexp.MustCompile(`(?m)^# TYPE ((mesos|registrar)_\w+) `).FindAllStringSubmatch(text, -1)
+		if len(families) == 0 {
+			t.Errorf("/metrics has no family:\n%s", text)
+		}
+		for _, f := range families {
 			if !regexp.MustCompile("`" + f[1] + "[`{]").Match(document) {
 				t.Errorf("docs/metrics.md does not have %s", f[1])
 			}

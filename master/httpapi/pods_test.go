@@ -411,6 +411,12 @@ func TestAMasterThatCannotDefineAPodNowSaysWhenToComeAgain(t *testing.T) {
 	}
 }
 
+func TestAPodTooManyIsForbidden(t *testing.T) {
+	s := newSite(t, httpapi.Options{Pods: keeper{master.ErrTooManyPods}}, httpapi.ServerOptions{}, still{newMaster()})
+	p := &podSite{T: t, site: s}
+	p.wants("PUT", "/v2/pods/web", definition("/web", ""), 403, `{"message":"too many pods are defined"}`)
+}
+
 func TestWhoHasAnOlderStateGetsItsPods(t *testing.T) {
 	h := httpapi.New(still{newMaster()}, httpapi.Options{})
 	older := newMaster()

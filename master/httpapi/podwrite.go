@@ -145,6 +145,8 @@ func (d *podDoor) refuse(w http.ResponseWriter, id string, err error) {
 		failPods(w, http.StatusConflict, podError{Message: fmt.Sprintf("A pod with id [%s] already exists.", id)})
 	case errors.Is(err, ops.ErrNoPod):
 		failPods(w, http.StatusNotFound, noPod(id))
+	case errors.Is(err, master.ErrTooManyPods): // a client of Marathon takes 503 for a master that is down
+		failPods(w, http.StatusForbidden, podError{Message: err.Error()})
 	case errors.As(err, &field):
 		failPods(w, http.StatusUnprocessableEntity, invalidPod("/", field.Error()))
 	case errors.Is(err, context.Canceled):

@@ -16,6 +16,8 @@ import (
 
 	"github.com/eaba02dc/registrar/master"
 	"github.com/eaba02dc/registrar/master/httpapi"
+	"github.com/eaba02dc/registrar/registrar"
+	"github.com/eaba02dc/registrar/registrar/store"
 	"github.com/eaba02dc/registrar/registry"
 )
 
@@ -250,6 +252,49 @@ func TestReadySaysThatMarkingIsFrozen(t *testing.T) {
 	reason = errors.New("the master is stopping")
 	if w := send(h, http.MethodGet, "/ready"); w.Code != http.StatusServiceUnavailable || w.Body.String() != reason.Error() {
 		t.Errorf("when it is not ready: %d %q", w.Code, w.Body)
+	}
+}
+
+// unwell is a disk that is full, of a witness and a checkpoint that are late.
+func unwell() registrar.Health {
+	return registrar.Health{
+		State: registrar.Degraded,
+		Reasons: []registrar.Reason{
+			{Name: registrar.ReasonDiskFull, Text: "disk is full: 1.0 MiB are free"}, {Name: registrar.ReasonSlow, Text: "it takes 2s"},
+		},
+		OldestUnsynced: 2 * time.Second, CheckpointAge: time.Minute, CheckpointBehind: 7,
+		Storage: store.Condition{Free: 1 << 20, Total: 1 << 30, Failures: 3, WitnessBehind: 1500 * time.Millisecond, UnwitnessedRecords: 4},
+	}
+}
+
+func TestReadySaysWhatIsNotWell(t *testing.T) {
+	s := newMaster()
+	o := httpapi.Options{Health: unwell}
+	ask := func(accept string) *httptest.ResponseRecorder {
+		return send(httpapi.New(still{s}, o), http.MethodGet, "/ready", "Accept", accept)
+	}
+	const lines = "degraded disk_full: disk is full: 1.0 MiB are free\ndegraded slow: it takes 2s"
+	if w := ask("*/*"); w.Code != http.StatusOK || w.Body.String() != lines || w.Header().Get("Vary") != "Accept" {
+		t.Errorf("%d %q %v", w.Code, w.Body, w.Header())
+	}
+	const rest = `"reasons":[{"name":"disk_full","text":"disk is full: 1.0 MiB are free"},{"name":"slow","text":"it takes 2s"}],` +
+		`"oldest_unsynced_seconds":2,"checkpoint_age_seconds":60,"checkpoint_behind_bytes":7,"witness_behind_seconds":1.5,` +
+		`"witness_behind_records":4,"background_errors":3,"disk_free_bytes":1048576,"disk_size_bytes":1073741824}` + "\n"
+	if w := ask("application/json"); w.Code != http.StatusOK || w.Body.String() != `{"ready":true,"state":"degraded",`+rest || w.Header().Get("Content-Type") != "application/json" {
+		t.Errorf("%d %s %v", w.Code, w.Body, w.Header())
+	}
+	since := time.Date(2026, 12, 3, 6, 7, 8, 0, time.UTC)
+	s.Frozen = []master.Freeze{{Since: since}}
+	if w := ask("text/plain"); w.Body.String() != "frozen since 2026-12-03T06:07:08Z: too many agents are away, no more are marked unreachable\n"+lines {
+		t.Errorf("%d %q", w.Code, w.Body)
+	}
+	o.Ready = func() error { return errors.New("the master is stopping") }
+	want := `{"ready":false,"why":"the master is stopping","state":"degraded",` + strings.Replace(rest, `],`, `],"frozen_since":"2026-12-03T06:07:08Z",`, 1)
+	if w := ask("application/json"); w.Code != http.StatusServiceUnavailable || w.Body.String() != want {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := ask(""); w.Code != http.StatusServiceUnavailable || w.Body.String() != "the master is stopping" {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 

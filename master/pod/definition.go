@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -10,6 +11,10 @@ import (
 // MaxDefinition is the most bytes of a definition, both as somebody sends it and
 // with all that is written out in it.
 const MaxDefinition = 256 << 10
+
+// MaxDepth is how deep objects and arrays may stand in one another in what somebody
+// sends. What is kept stands in lists, and those who read JSON give up at some depth.
+const MaxDepth = 64
 
 // Definition says what a pod is to be. What is not said in what somebody sends
 // has its default, and what Marathon does not know is left out, as it does.
@@ -239,6 +244,9 @@ func Parse(text []byte) (*Definition, error) {
 	d, err := decode(text)
 	if err != nil {
 		return nil, err
+	}
+	if depth := depthOf(text); depth > MaxDepth {
+		return nil, &SyntaxError{fmt.Sprintf("it is nested %d deep, at most %d are allowed", depth, MaxDepth)}
 	}
 	d.Version = Time{}
 	if err := d.check(); err != nil {

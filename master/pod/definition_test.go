@@ -65,6 +65,7 @@ func TestADefinitionIsRefusedWithItsPath(t *testing.T) {
 		{`{`, &SyntaxError{}, "Invalid JSON: unexpected EOF"},
 		{`{"id":"a","id":"b"}`, &SyntaxError{}, `Invalid JSON: duplicate object member name "id"`},
 		{strings.Repeat(" ", MaxDefinition+1), &SyntaxError{}, "Invalid JSON: it has 262145 bytes, at most 262144 are allowed"},
+		{with(`"volumes":[` + strings.Repeat(`{"a":`, MaxDepth-1) + `{}` + strings.Repeat("}", MaxDepth-1) + `]`), &SyntaxError{}, "Invalid JSON: it is nested 66 deep, at most 64 are allowed"},
 		{`[]`, &TypeError{}, "Invalid JSON: / is not an object"},
 		{`{"id":1}`, &TypeError{}, "Invalid JSON: /id is not a string"},
 		{`{"containers":{}}`, &TypeError{}, "Invalid JSON: /containers is not an array"},
@@ -192,15 +193,19 @@ const fullDefinition = `{
 	]}`
 
 // TestDefinitionsOfOthersAreRead reads those that clients are tested with. Some are
-// not valid, without a container for example, but all have the right types. That of
+// not valid, since they have no container, but all have the right types. That of
 // dcos-ui has not, nor would Marathon take it: its protocol is no array.
 func TestDefinitionsOfOthersAreRead(t *testing.T) {
 	dir := os.Getenv("REGISTRAR_FIXTURES")
 	if dir == "" {
 		t.Skip("REGISTRAR_FIXTURES is not set")
 	}
-	for _, file := range []string{"dcos-core-cli/pod-good_status.json", "go-marathon/GET-v2_pods_fake-pod--status.json", "go-marathon/GET-v2_pods_fake-pod2--status.json"} {
-		text, err := os.ReadFile(filepath.Join(dir, file))
+	for _, row := range []struct{ file, want string }{
+		{"dcos-core-cli/pod-good_status.json", "/good-pod"},
+		{"go-marathon/GET-v2_pods_fake-pod--status.json", "Object is not valid: /containers must not be empty"},
+		{"go-marathon/GET-v2_pods_fake-pod2--status.json", "Object is not valid: /containers must not be empty"},
+	} {
+		text, err := os.ReadFile(filepath.Join(dir, row.file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,14 +215,14 @@ func TestDefinitionsOfOthersAreRead(t *testing.T) {
 		if err := json.Unmarshal(text, &status); err != nil {
 			t.Fatal(err)
 		}
-		d, err := Parse(status.Spec)
-		switch {
-		case errors.As(err, new(*InvalidError)):
-			t.Logf("%s: %v", file, err)
-		case err != nil:
-			t.Errorf("%s: %v", file, err)
-		case d.ID == "":
-			t.Errorf("%s: it has no ID", file)
+		var got string
+		if d, err := Parse(status.Spec); err != nil {
+			got = err.Error()
+		} else {
+			got = d.ID
+		}
+		if got != row.want {
+			t.Errorf("%s: got %s, want %s", row.file, got, row.want)
 		}
 	}
 }

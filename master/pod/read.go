@@ -52,6 +52,15 @@ func decode(text []byte) (*Definition, error) {
 	return d, nil
 }
 
+// depthOf is how deep objects and arrays stand in one another.
+func depthOf(text []byte) (depth int) {
+	for d := jsontext.NewDecoder(bytes.NewReader(text)); ; depth = max(depth, d.StackDepth()) {
+		if _, err := d.ReadToken(); err != nil {
+			return depth
+		}
+	}
+}
+
 func readError(err error) error {
 	var typ *json.SemanticError
 	if !errors.As(err, &typ) {

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 )
 
 // What a failed write means for its caller; test with [errors.Is].
@@ -65,6 +66,16 @@ func (h HistoryID) String() string {
 
 // MarshalText is String, for JSON.
 func (h HistoryID) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (h *HistoryID) UnmarshalText(text []byte) error {
+	b, err := hex.DecodeString(strings.ReplaceAll(string(text), "-", ""))
+	if err != nil || len(b) != len(h) || HistoryID(b).String() != string(text) {
+		return fmt.Errorf("%q is no ID of a history", text)
+	}
+	*h = HistoryID(b)
+	return nil
+}
 
 // Identity says whose records a store holds.
 type Identity struct {
@@ -192,4 +203,13 @@ type Store interface {
 	// Close waits for what was appended and releases the store. It is safe to
 	// call more than once.
 	Close() error
+}
+
+// Failing is a Store that may come to fail while nothing is written to it, and
+// then says so at once: the registrar stops, instead of at the next operation.
+type Failing interface {
+	Store
+	// Failed is closed when nothing can be written any more. Err is why.
+	Failed() <-chan struct{}
+	Err() error
 }
