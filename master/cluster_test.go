@@ -30,6 +30,22 @@ type gate struct {
 	mu   sync.Mutex
 	held chan struct{} // while not nil, records wait for it to be closed
 	fail error         // what durable answers
+	full error         // what it has no room for is refused with
+}
+
+func (g *gate) Room() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.full
+}
+
+func (g *gate) Condition() store.Condition { return store.Condition{Full: g.Room()} }
+
+// fills makes the disk full, or with nil makes room.
+func (g *gate) fills(full error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.full = full
 }
 
 func (g *gate) Append(r store.Record) (func() error, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/eaba02dc/registrar/agent/wire"
 	"github.com/eaba02dc/registrar/master/pod"
 	"github.com/eaba02dc/registrar/ops"
+	"github.com/eaba02dc/registrar/registrar"
 	"github.com/eaba02dc/registrar/registry"
 )
 
@@ -368,6 +369,18 @@ func TestNoMorePodsAreDefinedThanThereMayBe(t *testing.T) {
 		c.must(put("/c"))
 		c.wantsErr("a fourth", put("/d"), ErrTooManyPods)
 		c.pods("/b STABLE", "/c STABLE")
+	})
+}
+
+func TestAPodThatIsRefusedIsNotCounted(t *testing.T) {
+	inCluster(t, Options{MaxPods: 1}, func(c *cluster) {
+		c.gate.fills(registrar.ErrDiskFull)
+		_, err := c.PutPod(c.Context(), aPod(t, "/a", 0), By{})
+		c.wantsErr("on a full disk", err, registrar.ErrDiskFull)
+		c.gate.fills(nil)
+		_, err = c.PutPod(c.Context(), aPod(t, "/b", 0), By{})
+		c.must(err)
+		c.pods("/b STABLE")
 	})
 }
 

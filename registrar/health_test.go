@@ -309,7 +309,7 @@ func TestASlowDiskDegradesHealthForAMinute(t *testing.T) {
 		if named(h) != "degraded slow" || h.Reasons[0].Text != "within the last minute a record took 2s to become durable" || h.OldestUnsynced != 0 {
 			t.Errorf("within a minute: %+v", h)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if h := r.Health(); h.State != registrar.Healthy {
 			t.Errorf("after a minute: %+v", h)
 		}

@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -165,11 +166,11 @@ func (s *Server) serve(c *net.UnixConn) {
 	}()
 	out := bufio.NewWriterSize(&patient{c, s.patience.take}, 64<<10)
 	if err := s.answer(ctx, out, q); err != nil {
-		err = writeJSON(out, frameError, s.failure(err))
+		writeJSON(out, frameError, s.failure(err))
 	} else {
-		err = writeFrame(out, frameEnd)
+		writeFrame(out, frameEnd)
 	}
-	out.Flush() // or the reader is gone
+	out.Flush() // the first error of out; then the reader is gone
 }
 
 func (s *Server) failure(err error) failure {
@@ -207,7 +208,7 @@ type patient struct {
 }
 
 func (p *patient) Write(b []byte) (n int, err error) {
-	for piece := range bytesOf(b, 64<<10) {
+	for piece := range slices.Chunk(b, 64<<10) {
 		if err := p.SetWriteDeadline(time.Now().Add(p.take)); err != nil {
 			return n, err
 		}
@@ -217,17 +218,6 @@ func (p *patient) Write(b []byte) (n int, err error) {
 		}
 	}
 	return n, nil
-}
-
-func bytesOf(b []byte, size int) func(yield func([]byte) bool) {
-	return func(yield func([]byte) bool) {
-		for len(b) > 0 {
-			piece := b[:min(len(b), size)]
-			if b = b[len(piece):]; !yield(piece) {
-				return
-			}
-		}
-	}
 }
 
 func (s *Server) answer(ctx context.Context, out *bufio.Writer, q question) error {
