@@ -49,7 +49,7 @@ func (l *Log) Info() (Info, error) {
 	i := Info{
 		Dir: l.dir, Identity: l.Identity(), Last: v.end,
 		PebbleFormat: int(v.db.FormatMajorVersion()),
-		Losses: slices.Clone(l.losses),
+		Losses:       slices.Clone(l.losses),
 	}
 	l.mu.Lock()
 	i.Format, i.First = int(l.format), l.floor+1
