@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"math"
+	"time"
 
 	"github.com/eaba02dc/registrar/registrar/store"
 	"github.com/eaba02dc/registrar/registry"
@@ -19,7 +20,8 @@ type Image struct {
 	Identity store.Identity
 	Mark     store.Mark
 
-	answers []*answer // oldest first
+	answers []*answer     // oldest first
+	pace    time.Duration // see Chunks
 }
 
 // LoadImage reads an image out of a store, and proves it as [Load] does. It
@@ -34,8 +36,12 @@ func LoadImage(ctx context.Context, s store.Store) (*Image, error) {
 }
 
 // Image returns what is durable now. Like [Registrar.Snapshot] it holds nobody
-// up, but copies the list of remembered requests.
-func (r *Registrar) Image() *Image { return r.image(r.current.Load()) }
+// up, but copies the list of remembered requests. Its Chunks take their time.
+func (r *Registrar) Image() *Image {
+	i := r.image(r.current.Load())
+	i.pace = pace
+	return i
+}
 
 func (r *Registrar) image(p *point) *Image {
 	id := r.recovery.Identity
@@ -48,16 +54,26 @@ func (i *Image) Requests() int { return len(i.answers) }
 
 // Chunks encodes the image as a checkpoint holds it, in chunks of about 256
 // KiB: the registry, then the requests. A chunk is valid until the next is
-// asked for.
+// asked for. In the image of a registrar that runs, each is followed by a rest of
+// 2 ms, as in its checkpoints, for what is done with chunks takes a processor from
+// it.
 func (i *Image) Chunks() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
+		rested := yield
+		if i.pace > 0 {
+			rested = func(chunk []byte) bool {
+				more := yield(chunk)
+				time.Sleep(i.pace)
+				return more
+			}
+		}
 		for chunk := range i.Registry.Chunks(chunkBytes) {
-			if !yield(chunk) {
+			if !rested(chunk) {
 				return
 			}
 		}
 		for chunk := range encodeRequests(i.answers, chunkBytes) {
-			if !yield(chunk) {
+			if !rested(chunk) {
 				return
 			}
 		}

@@ -114,7 +114,7 @@ func (l *Log) keepEvidence() error {
 func (l *Log) adopt(g *gate) (testimony, error) {
 	err := replaceWitness(g, l.dir, l.history, l.durable)
 	if err == nil {
-		err = replaceFile(g, l.dir, fileStore, fileStoreNew, storeText(l.history))
+		err = replaceFile(g, l.dir, fileStore, fileStoreNew, storeText(l.history, l.format))
 	}
 	if err != nil {
 		return testimony{}, fmt.Errorf("complete the acceptance of a loss in store %s: %w", l.dir, err)

@@ -71,7 +71,7 @@ func create(dir string, o Options, begin *beginning) (*Log, error) {
 	if err := mayCreate(o.FS, dir); err != nil { // another process may have been faster
 		return nil, errors.Join(err, held.Close())
 	}
-	l := makeLog(dir, o, held, newHistory())
+	l := makeLog(dir, o, held, newHistory(), formatVersion)
 	l.begins = begin.mark().Seq
 	if err := l.create(begin); err != nil {
 		return nil, errors.Join(fmt.Errorf("create store %s: %w", dir, err), held.Close())
@@ -84,9 +84,10 @@ func create(dir string, o Options, begin *beginning) (*Log, error) {
 // newHistory is one that no store has.
 func newHistory() store.HistoryID { return store.HistoryID(uuid.New()) }
 
-// makeLog makes a log of the history that the file STORE names, or will name.
-func makeLog(dir string, o Options, held io.Closer, stored store.HistoryID) *Log {
-	l := &Log{dir: dir, o: o, log: o.Logger, lock: held, stored: stored, history: stored, pending: map[*pending]struct{}{}, readers: map[*pebble.DB]int{},
+// makeLog makes a log of the history and the format that the file STORE names, or
+// will name.
+func makeLog(dir string, o Options, held io.Closer, stored store.HistoryID, format uint32) *Log {
+	l := &Log{dir: dir, o: o, log: o.Logger, lock: held, stored: stored, history: stored, format: format, pending: map[*pending]struct{}{}, readers: map[*pebble.DB]int{},
 		closing: make(chan struct{}), broken: make(chan struct{})}
 	l.watch = newWatch(dir, o.Logger)
 	l.space = newSpace(dir, o)
@@ -152,7 +153,7 @@ func (l *Log) create(begin *beginning) error {
 	if err := createWitness(f, l.dir, l.history, begin.mark()); err != nil {
 		return err
 	}
-	if err := errors.Join(writeFile(f, path(fileStoreNew), storeText(l.history)), syncDir(f, l.dir)); err != nil {
+	if err := errors.Join(writeFile(f, path(fileStoreNew), storeText(l.history, l.format)), syncDir(f, l.dir)); err != nil {
 		return err
 	}
 	if err := errors.Join(f.Rename(path(fileStoreNew), path(fileStore)), syncDir(f, l.dir)); err != nil {

@@ -34,6 +34,7 @@ var (
 	PutRecord      = putRecord
 	GetRecord      = getRecord
 	Ended          = earlier
+	WriteFile      = writeFile
 	StoreText      = storeText
 	ParseStore     = parseStore
 	LossKey        = lossKey

@@ -93,7 +93,7 @@ func FuzzGetLoss(f *testing.F) {
 // The text of STORE is for people, and there are several ways to write a
 // number: what is accepted names the same history when it is written again.
 func FuzzParseStore(f *testing.F) {
-	text := string(wal.StoreText(store.HistoryID{1, 2, 3}))
+	text := string(wal.StoreText(store.HistoryID{1, 2, 3}, 1))
 	f.Add(text)
 	f.Add(text[:len(text)-len("crc 00000000\n")])
 	f.Add("registrar store\nformat 2\n")
@@ -101,11 +101,11 @@ func FuzzParseStore(f *testing.F) {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	f.Fuzz(func(t *testing.T, b string) {
 		for _, text := range []string{b, fmt.Sprintf("%scrc %08x\n", b, crc32.Checksum([]byte(b), table))} {
-			h, err := wal.ParseStore(text)
+			h, format, err := wal.ParseStore(text)
 			if err != nil {
 				continue
 			}
-			if again, err := wal.ParseStore(string(wal.StoreText(h))); err != nil || again != h {
+			if again, f, err := wal.ParseStore(string(wal.StoreText(h, format))); err != nil || again != h || f != format {
 				t.Fatalf("%q names history %s, which is written again as %s, error %v", text, h, again, err)
 			}
 		}
@@ -126,7 +126,7 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 		t.Error("the second loss is read as the third")
 	}
 	h := store.HistoryID{1, 2, 3}
-	if got, err := wal.ParseStore(string(wal.StoreText(h))); err != nil || got != h {
+	if got, format, err := wal.ParseStore(string(wal.StoreText(h, 1))); err != nil || got != h || format != 1 {
 		t.Errorf("history is read as %s, error %v; want %s", got, err, h)
 	}
 	for i := range frame {

@@ -12,7 +12,7 @@ type Info struct {
 	Dir      string         `json:"dir"`
 	Identity store.Identity `json:"identity"`
 	// Format is the version of the store's own format, PebbleFormat that of
-	// Pebble's files.
+	// Pebble's files. [Log.Upgrade] raises both.
 	Format       int `json:"format"`
 	PebbleFormat int `json:"pebble_format"`
 	// Bytes is what the directory takes on disk, as the files' lengths have it.
@@ -48,11 +48,11 @@ func (l *Log) Info() (Info, error) {
 	defer l.endReading(v)
 	i := Info{
 		Dir: l.dir, Identity: l.Identity(), Last: v.end,
-		Format: formatVersion, PebbleFormat: int(v.db.FormatMajorVersion()),
-		Losses: slices.Clone(l.losses),
+		PebbleFormat: int(v.db.FormatMajorVersion()),
+		Losses:       slices.Clone(l.losses),
 	}
 	l.mu.Lock()
-	i.First = l.floor + 1
+	i.Format, i.First = int(l.format), l.floor+1
 	for _, p := range l.points {
 		c := Checkpoint{Mark: p.mark, Bytes: p.bytes}
 		if p.err != nil {

@@ -56,6 +56,7 @@ type Log struct {
 	durable  store.Mark            // the last record known durable; what is read ends there
 	epoch    uint64                // the highest epoch seen
 	failed   uint64                // the first record that may not be durable, 0 for none
+	format   uint32                // the store's own; the lower one while an upgrade is half done
 	err      error                 // the first failure: nothing is appended after it
 	pending  map[*pending]struct{} // appended, and not yet known durable
 	points   []point               // checkpoints, oldest first

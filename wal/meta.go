@@ -18,9 +18,11 @@ func (l *Log) meta() error {
 	if err != nil {
 		return err
 	}
-	if v := binary.LittleEndian.Uint32(format); v > formatVersion {
+	v := binary.LittleEndian.Uint32(format)
+	if v > formatVersion {
 		return fmt.Errorf("store %s: %w: it has format %d, this program reads up to %d", l.dir, ErrVersion, v, formatVersion)
 	}
+	l.format = min(l.format, v) // an interrupted upgrade left one of them behind
 	history, err := l.metaRow("history", len(l.history))
 	if err != nil {
 		return err

@@ -58,11 +58,11 @@ func newLog(dir string, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	stored, err := readStore(o.FS, dir)
+	stored, format, err := readStore(o.FS, dir)
 	if err != nil {
 		return nil, errors.Join(err, held.Close())
 	}
-	return makeLog(dir, o, held, stored), nil
+	return makeLog(dir, o, held, stored, format), nil
 }
 
 func (l *Log) open() error {
@@ -189,6 +189,9 @@ func (l *Log) openPebble(readOnly bool) (*pebble.DB, *gate, error) {
 	}
 	if _, gone := g.Stat(g.PathJoin(l.dir, dirPebble)); absent(gone) { // Pebble says it in plain text
 		err = fmt.Errorf("the directory %s is missing: %w", dirPebble, gone)
+	}
+	if newer := newerPebble(g, l.dir); newer != nil {
+		return nil, g, newer
 	}
 	if err = damaged(l.dir, err); !errors.As(err, new(*CorruptError)) {
 		err = fmt.Errorf("open store %s: %w", l.dir, err)

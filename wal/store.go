@@ -101,45 +101,44 @@ const (
 	storeAdvice = "Leave this directory to regtool. Do not rely on a copy made while it is in use:\nit may lack what was acknowledged, or not open.\n"
 )
 
-func storeText(h store.HistoryID) []byte {
-	s := fmt.Sprintf("%sformat %d\nhistory %x\n%s", storeTitle, formatVersion, h[:], storeAdvice)
+func storeText(h store.HistoryID, format uint32) []byte {
+	s := fmt.Sprintf("%sformat %d\nhistory %x\n%s", storeTitle, format, h[:], storeAdvice)
 	return fmt.Appendf(nil, "%scrc %08x\n", s, crc32.Checksum([]byte(s), castagnoli))
 }
 
 // readStore reads the file STORE. The format number stands before everything
 // that another format may have changed.
-func readStore(f vfs.FS, dir string) (h store.HistoryID, err error) {
+func readStore(f vfs.FS, dir string) (h store.HistoryID, format uint32, err error) {
 	text, err := readFile(f, f.PathJoin(dir, fileStore), 4096)
 	if err != nil {
-		return h, fmt.Errorf("read %s of store %s: %w", fileStore, dir, err)
+		return h, 0, fmt.Errorf("read %s of store %s: %w", fileStore, dir, err)
 	}
-	h, err = parseStore(string(text))
+	h, format, err = parseStore(string(text))
 	switch {
 	case errors.Is(err, ErrVersion):
-		return h, fmt.Errorf("store %s: %w", dir, err)
+		return h, 0, fmt.Errorf("store %s: %w", dir, err)
 	case err != nil:
-		return h, &CorruptError{Dir: dir, Place: "store", Err: fmt.Errorf("file %s: %w", fileStore, err)}
+		return h, 0, &CorruptError{Dir: dir, Place: "store", Err: fmt.Errorf("file %s: %w", fileStore, err)}
 	}
-	return h, nil
+	return h, format, nil
 }
 
-func parseStore(text string) (h store.HistoryID, err error) {
-	var format uint32
+func parseStore(text string) (h store.HistoryID, format uint32, err error) {
 	if _, err := fmt.Sscanf(text, storeTitle+"format %d\n", &format); err != nil {
-		return h, errors.New("it does not begin as it should")
+		return h, 0, errors.New("it does not begin as it should")
 	}
 	if format > formatVersion {
-		return h, fmt.Errorf("%w: it has format %d, this program reads up to %d", ErrVersion, format, formatVersion)
+		return h, 0, fmt.Errorf("%w: it has format %d, this program reads up to %d", ErrVersion, format, formatVersion)
 	}
 	body, sum, ok := strings.Cut(text, "crc ")
 	if !ok || sum != fmt.Sprintf("%08x\n", crc32.Checksum([]byte(body), castagnoli)) {
-		return h, errChecksum
+		return h, 0, errChecksum
 	}
 	var id []byte
 	if _, err := fmt.Sscanf(body, storeTitle+"format %d\nhistory %x\n", &format, &id); err != nil || len(id) != len(h) {
-		return h, errors.New("it names no history")
+		return h, 0, errors.New("it names no history")
 	}
-	return store.HistoryID(id), nil
+	return store.HistoryID(id), format, nil
 }
 
 // readFile reads a whole file of at most limit bytes.

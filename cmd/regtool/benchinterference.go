@@ -9,15 +9,16 @@ import (
 func newBenchInterferenceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "interference",
-		Short: "Measure what a storm costs more beside a checkpoint or a reader",
+		Short: "Measure what a storm costs more beside checkpoints, backups or a reader",
 		Long: `Interference gives every agent of a registry new attributes, all operations
 submitted at once and every one awaited: alone, while one checkpoint after
-another is written, and while a reader looks up agents in a tight loop. It does
-so for small and for large agents.
+another is written, while one backup after another is written, and while
+a reader looks up agents in a tight loop. It does so for small and for large
+agents.
 
 Times are medians of the rounds; "x alone" is how many times as long as the
 storm alone in the same round. "Units" is what went on beside it: checkpoints
-written, or agents read.`,
+or backups written, or agents read.`,
 		Example: `  regtool bench interference
   regtool bench interference --agents 100000 --agent-bytes 144 --json`,
 		Args: noArguments,

@@ -53,12 +53,13 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits":    exits,
-			"hashtree": hashTree,
-			"flip":     flip,
-			"freeport": freePortFor,
-			"get":      get,
-			"pod":      changePod,
+			"exits":     exits,
+			"hashtree":  hashTree,
+			"flip":      flip,
+			"freeport":  freePortFor,
+			"get":       get,
+			"pod":       changePod,
+			"oldpebble": oldPebble,
 		},
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,11 +13,12 @@ import (
 
 	"github.com/eaba02dc/registrar/ops"
 	"github.com/eaba02dc/registrar/registrar"
+	"github.com/eaba02dc/registrar/registrar/backup"
 	"github.com/eaba02dc/registrar/registry"
 )
 
 // Interference measures what a storm of changed readmissions costs more while
-// something else goes on: a checkpoint, or a reader in a tight loop.
+// something else goes on: checkpoints, backups, or a reader in a tight loop.
 type Interference struct {
 	// Agents is the size of the cluster, at least 1.
 	Agents int
@@ -49,33 +51,34 @@ type InterferenceParams struct {
 
 // InterferenceRow is a storm beside one load: medians over the rounds.
 type InterferenceRow struct {
-	Load         string  `json:"load"` // "alone", "checkpoint" or "reader"
+	Load         string  `json:"load"` // "alone", "checkpoint", "backup" or "reader"
 	Agents       int     `json:"agents"`
 	AgentBytes   int     `json:"agent_bytes"`
 	Seconds      float64 `json:"seconds"`
 	RatioToAlone float64 `json:"ratio_to_alone,omitzero"` // paired by round
-	// Units is how often the load did its work meanwhile: checkpoints written,
-	// or agents read.
+	// Units is how often the load did its work meanwhile: checkpoints or backups
+	// written, or agents read.
 	Units uint64 `json:"units,omitzero"`
 }
 
 // load is what goes on beside a storm. It works until stop is closed, and
-// returns how much it did.
+// returns how much it did. It may make files in dir, which it removes.
 type load struct {
 	name string
-	work func(r *registrar.Registrar, stop <-chan struct{}) (uint64, error)
+	work func(r *registrar.Registrar, dir string, stop <-chan struct{}) (uint64, error)
 }
 
 // loads begins with nothing, which the others are held against.
 var loads = []load{
-	{"alone", func(*registrar.Registrar, <-chan struct{}) (uint64, error) { return 0, nil }},
+	{"alone", func(*registrar.Registrar, string, <-chan struct{}) (uint64, error) { return 0, nil }},
 	{"checkpoint", checkpointing},
+	{"backup", backingUp},
 	{"reader", reading},
 }
 
 // checkpointing writes one checkpoint after another. The first finds something
 // to do, see settle.
-func checkpointing(r *registrar.Registrar, stop <-chan struct{}) (n uint64, err error) {
+func checkpointing(r *registrar.Registrar, _ string, stop <-chan struct{}) (n uint64, err error) {
 	before := r.Stats().Checkpoints
 	for err == nil && !closed(stop) {
 		err = r.Checkpoint(context.Background())
@@ -84,8 +87,27 @@ func checkpointing(r *registrar.Registrar, stop <-chan struct{}) (n uint64, err 
 	return r.Stats().Checkpoints - before, err
 }
 
+// backingUp writes one backup after another into a file and makes it durable. It
+// leaves out the proof, which is for another process, or another machine.
+func backingUp(r *registrar.Registrar, dir string, stop <-chan struct{}) (n uint64, err error) {
+	f, err := os.Create(filepath.Join(dir, "backup"))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
+	for ; err == nil && !closed(stop); n++ {
+		if _, err = f.Seek(0, io.SeekStart); err == nil {
+			_, err = backup.Write(f, r.Image(), time.Now())
+		}
+		if err == nil {
+			err = f.Sync()
+		}
+	}
+	return n, err
+}
+
 // reading looks up a hundred agents of a snapshot, then goes through all.
-func reading(r *registrar.Registrar, stop <-chan struct{}) (n uint64, err error) {
+func reading(r *registrar.Registrar, _ string, stop <-chan struct{}) (n uint64, err error) {
 	for !closed(stop) {
 		s := r.Snapshot()
 		for e := range s.Entries() {
@@ -169,7 +191,7 @@ func (b Interference) size(ctx context.Context, dir string, bytes int) (_ []Inte
 	for round := range b.Rounds + 1 {
 		for at := range loads {
 			i := (at + round) % len(loads) // no load always comes first
-			seconds, n, err := b.storm(ctx, e, w, round*len(loads)+i+1, loads[i])
+			seconds, n, err := b.storm(ctx, e, w, round*len(loads)+i+1, loads[i], filepath.Dir(dir))
 			if err != nil {
 				return nil, fmt.Errorf("storm beside %s: %w", loads[i].name, err)
 			}
@@ -201,7 +223,7 @@ func (b Interference) rows(bytes int, rounds [][]float64, units []uint64) []Inte
 }
 
 // storm gives every agent new attributes while the load works.
-func (b Interference) storm(ctx context.Context, e *engine, w *workload, generation int, l load) (seconds float64, units uint64, err error) {
+func (b Interference) storm(ctx context.Context, e *engine, w *workload, generation int, l load, dir string) (seconds float64, units uint64, err error) {
 	w.shuffle()
 	all := w.operations(func(w *workload, i int) ops.Operation { return ops.Readmit{Agent: w.agent(i, generation)} })
 	if err := settle(ctx, e, generation); err != nil {
@@ -211,7 +233,7 @@ func (b Interference) storm(ctx context.Context, e *engine, w *workload, generat
 	var working sync.WaitGroup
 	var failed error
 	working.Go(func() {
-		units, failed = l.work(e.Registrar, stop)
+		units, failed = l.work(e.Registrar, dir, stop)
 	})
 	meter := startMeter()
 	changed, err := submitAll(ctx, e.Registrar, all)

@@ -17,12 +17,12 @@ func TestInterferenceMeasuresEachLoadAndLeavesNothing(t *testing.T) {
 		t.Errorf("progress was told of %d phases, not %d", phases, b.Phases())
 	}
 	wantEmpty(t, dir)
-	if len(r.Results) != 6 {
-		t.Fatalf("%d rows, want 6", len(r.Results))
+	if len(r.Results) != 2*len(loads) {
+		t.Fatalf("%d rows, want %d", len(r.Results), 2*len(loads))
 	}
 	for i, row := range r.Results {
-		alone := i%3 == 0
-		if row.Load != loads[i%3].name || row.AgentBytes != b.AgentBytes[i/3] || row.Seconds <= 0 ||
+		alone := i%len(loads) == 0
+		if row.Load != loads[i%len(loads)].name || row.AgentBytes != b.AgentBytes[i/len(loads)] || row.Seconds <= 0 ||
 			alone != (row.RatioToAlone == 0) || alone != (row.Units == 0) {
 			t.Errorf("row %d is %+v", i, row)
 		}
