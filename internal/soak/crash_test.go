@@ -29,7 +29,21 @@ var quiet = slog.New(slog.DiscardHandler)
 // registry must hold what some step from acked to begun left.
 type client struct {
 	name         string
-	begun, acked atomic.Int64 // steps
+	begun, acked atomic.Int64                   // steps
+	tell         func(word string, steps int64) // nil, or is told of each change
+}
+
+// note sets how many steps were begun or acknowledged.
+func (c *client) note(word string, steps int64) {
+	switch word {
+	case "begun":
+		c.begun.Store(steps)
+	case "acked":
+		c.acked.Store(steps)
+	}
+	if c.tell != nil {
+		c.tell(word, steps)
+	}
 }
 
 // agentOf names what step i is about: four steps for each agent.
@@ -88,18 +102,19 @@ func (c *client) settle(r *registry.Registry, acked, begun int64) error {
 func (c *client) run(r *registrar.Registrar, steps int) error {
 	for range steps {
 		i := c.begun.Load()
+		c.note("begun", i+1) // before, for who is told may be left alone with it
 		p, err := r.Submit(c.step(i))
 		if err != nil {
+			c.note("begun", i)
 			return surelyNot(err)
 		}
-		c.begun.Store(i + 1)
 		switch _, err := p.Wait(context.Background()); {
 		case err == nil:
-			c.acked.Store(i + 1)
+			c.note("acked", i+1)
 		case errors.Is(err, registrar.ErrUnknown):
 			return nil
 		default:
-			c.begun.Store(i)
+			c.note("begun", i)
 			return surelyNot(err)
 		}
 	}
@@ -178,9 +193,9 @@ func (c *crasher) live(steps, batch int) error {
 	return errors.Join(errs...)
 }
 
-// recovered is the registry on fs, proved and checked.
-func recovered(fs vfs.FS) (*registry.Registry, error) {
-	l, err := wal.Open("/store", wal.Options{FS: fs, Logger: quiet, ReadOnly: true})
+// recovered is the registry in dir, proved and checked.
+func recovered(dir string, fs vfs.FS) (*registry.Registry, error) {
+	l, err := wal.Open(dir, wal.Options{FS: fs, Logger: quiet, ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +231,7 @@ func life(seed uint64, failure func(*rand.Rand) error) error {
 			c.once.Do(c.crash)
 			fs = c.clone
 		}
-		r, err := recovered(fs)
+		r, err := recovered("/store", fs)
 		if err != nil {
 			return fmt.Errorf("round %d, after it ended: %w", round, err)
 		}
