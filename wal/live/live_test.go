@@ -368,3 +368,93 @@ func FuzzAnswer(f *testing.F) {
 		}
 	})
 }
+
+func TestAFileByTheNameOfAHalfMadeSocketIsLeftAlone(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, socketNew)
+	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Serve(dir, plenty{}, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "SOCKET.new is there, and no socket") {
+		t.Errorf("got %v", err)
+	}
+	if text, err := os.ReadFile(file); string(text) != "mine" {
+		t.Errorf("the file is %q, %v", text, err)
+	}
+}
+
+// told is a store of three records that tells of those in records.
+type told struct {
+	plenty
+	history store.HistoryID
+	records []store.Mark
+}
+
+func (s told) Identity() store.Identity { return store.Identity{History: s.history} }
+
+func (told) Describe() (store.Mark, json.RawMessage, error) {
+	return store.Mark{Seq: 3, Revision: 9}, nil, nil
+}
+
+func (s told) Records(context.Context, uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		for _, m := range s.records {
+			if !yield(store.Record{Mark: m}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func TestRecordsThatAreNotTheStoresAreNoticed(t *testing.T) {
+	mark := func(seq, revision uint64) store.Mark { return store.Mark{Seq: seq, Revision: revision} }
+	for _, c := range []struct {
+		name    string
+		records []store.Mark
+		taken   int
+		want    string
+	}{
+		{"all", []store.Mark{mark(1, 7), mark(2, 8), mark(3, 9)}, 3, ""},
+		{"one is left out", []store.Mark{mark(1, 7), mark(3, 9)}, 1, "record 3 after record 1"},
+		{"one comes twice", []store.Mark{mark(1, 7), mark(1, 7)}, 1, "record 1 after record 1"},
+		{"another end", []store.Mark{mark(1, 7), mark(2, 8), mark(3, 8)}, 2, "record 3 after record 2"},
+		{"too few", []store.Mark{mark(1, 7)}, 1, "no record after record 1, where there were 3"},
+	} {
+		dir := t.TempDir()
+		server, err := Serve(dir, told{records: c.records}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken, got := 0, ""
+		for _, err := range opened(t, dir).Records(t.Context(), 0) {
+			if err != nil {
+				got = err.Error()
+				break
+			}
+			taken++
+		}
+		if taken != c.taken || (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %d taken, then %q; want %d, then %q", c.name, taken, got, c.taken, c.want)
+		}
+		server.Close()
+	}
+}
+
+func TestAnotherStoreInThePlaceOfTheFirstIsNoticed(t *testing.T) {
+	dir := t.TempDir()
+	var s *Store
+	for _, history := range []store.HistoryID{{1}, {2}} {
+		server, err := Serve(dir, told{history: history}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Close()
+		if s == nil {
+			s = opened(t, dir)
+			server.Close()
+		}
+	}
+	if err := s.Look(t.Context(), nil); !errors.Is(err, store.ErrClosed) || !strings.Contains(err.Error(), "another was put in the place") {
+		t.Errorf("got %v", err)
+	}
+}

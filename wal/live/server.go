@@ -234,6 +234,9 @@ func (p *patient) Write(b []byte) (n int, err error) {
 }
 
 func (s *Server) answer(ctx context.Context, out *bufio.Writer, q question) error {
+	if q.History != (store.HistoryID{}) && q.History != s.source.Identity().History {
+		return fmt.Errorf("%w: another was put in the place of the one that was asked before", store.ErrClosed)
+	}
 	switch q.Ask {
 	case askState:
 		return s.state(out)

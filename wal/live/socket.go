@@ -45,8 +45,10 @@ func reach(dir, name string, f func(path string) error) error {
 // another kind is left alone. No moment has a socket by that name that others
 // may connect to.
 func listen(dir string) (*net.UnixListener, error) {
-	if i, err := os.Lstat(filepath.Join(dir, SocketName)); err == nil && i.Mode().Type() != fs.ModeSocket {
-		return nil, fmt.Errorf("%s is there, and no socket", SocketName)
+	for _, name := range []string{SocketName, socketNew} {
+		if i, err := os.Lstat(filepath.Join(dir, name)); err == nil && i.Mode().Type() != fs.ModeSocket {
+			return nil, fmt.Errorf("%s is there, and no socket", name)
+		}
 	}
 	fresh := filepath.Join(dir, socketNew)
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {

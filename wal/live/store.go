@@ -128,6 +128,9 @@ func (s *Store) checkpoint(ctx context.Context, q question) (*answer, store.Mark
 	if err == nil {
 		mark, _, err = getMark(body)
 	}
+	if err == nil && (mark.Revision > q.AtMost || !s.reaches(mark)) {
+		err = fmt.Errorf("%w: the checkpoint at record %d", errNotAsked, mark.Seq)
+	}
 	if err != nil {
 		a.close()
 		return nil, store.Mark{}, err
@@ -152,11 +155,27 @@ func (s *Store) Records(ctx context.Context, after uint64) iter.Seq2[store.Recor
 			if err == nil {
 				r, err = getRecord(body)
 			}
+			if err == nil && (r.Seq != after+1 || !s.reaches(r.Mark)) {
+				err = fmt.Errorf("%w: record %d after record %d", errNotAsked, r.Seq, after)
+			}
 			if !yield(r, err) || err != nil {
 				return
 			}
+			after = r.Seq
+		}
+		if after < s.state.End.Seq {
+			yield(store.Record{}, fmt.Errorf("%w: no record after record %d, where there were %d", errNotAsked, after, s.state.End.Seq))
 		}
 	}
+}
+
+// errNotAsked is for a process that has said how far its store goes, and then tells
+// of another.
+var errNotAsked = errors.New("the process that has it open tells what does not fit what it said before")
+
+// reaches reports whether a place is one of the store that was opened, up to its end.
+func (s *Store) reaches(m store.Mark) bool {
+	return m.Seq < s.state.End.Seq || m == s.state.End
 }
 
 // Look has the other process look through its store. It takes as long as it takes;
@@ -249,7 +268,7 @@ func (s *Store) send(ctx context.Context, q question, wait time.Duration) (*answ
 		a.close()
 		return nil, store.ErrClosed
 	}
-	q.Version = version
+	q.Version, q.History = version, s.state.Identity.History
 	text, err := json.Marshal(q)
 	if err == nil {
 		// One that does not take it has said why.

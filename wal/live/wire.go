@@ -47,6 +47,9 @@ const (
 type question struct {
 	Version int    `json:"version"`
 	Ask     string `json:"ask"`
+	// History is that of the store which was asked before: another process may
+	// have put another store in its place. Zero when it is asked for the first time.
+	History store.HistoryID `json:"history,omitzero"`
 	// AtMost is the revision that a checkpoint may cover.
 	AtMost uint64 `json:"at_most,omitempty"`
 	// After and To are the numbers of records: behind the first, up to the other.
