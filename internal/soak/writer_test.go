@@ -92,9 +92,8 @@ func (o order) write() error {
 	}
 	var mu sync.Mutex
 	acked := make(chan struct{}, o.Steps*len(o.Clients))
-	errs := make([]error, len(o.Clients)+1)
+	var errs []error
 	var working sync.WaitGroup
-	i := 0
 	for name, steps := range o.Clients {
 		c := &client{name: name}
 		c.begun.Store(steps)
@@ -107,19 +106,22 @@ func (o order) write() error {
 				acked <- struct{}{}
 			}
 		}
-		working.Go(func() { errs[i] = c.run(r, o.Steps) })
-		i++
+		working.Go(func() {
+			err := c.run(r, o.Steps)
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, err)
+		})
 	}
 	if o.Backup != "" {
 		for range o.After {
 			<-acked
 		}
-		errs[i] = backUp(r, o.Backup)
+		err = backUp(r, o.Backup)
 	}
 	working.Wait()
-	err = r.Close()
-	if o.Outage != nil {
-		err = nil // it says so if it could not write all
+	if closed := r.Close(); o.Outage == nil { // which lets it say that it could not write all
+		err = errors.Join(err, closed)
 	}
 	return errors.Join(append(errs, err)...)
 }
