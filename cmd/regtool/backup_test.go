@@ -101,6 +101,9 @@ var endings = []os.Signal{syscall.SIGKILL, os.Interrupt}
 
 func TestAKilledBackupLeavesAWholeFileOrNone(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("ends many processes that are at work on a large registry")
+	}
 	dir, good := large(t)
 	s, err := os.Stat(good)
 	if err != nil {
@@ -130,6 +133,9 @@ func TestAKilledBackupLeavesAWholeFileOrNone(t *testing.T) {
 
 func TestAKilledRestorationLeavesAWholeRegistryOrNone(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("ends many processes that are at work on a large registry")
+	}
 	original, file := large(t)
 	none := 0
 	for i, within := range []string{"", "", "/CREATING", "/pebble", "/WITNESS", "/STORE", "/STORE", "/CHECKPOINT.new", "/pebble/*.sst", "/pebble/*.log"} {
