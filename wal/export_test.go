@@ -16,6 +16,9 @@ func (l *Log) DB() *pebble.DB {
 	return l.db
 }
 
+// EndPebble is what a failure does that Pebble cannot go on after.
+func (l *Log) EndPebble(reason error) { l.watch.end(reason) }
+
 // AwaitWriting opens the log for writing, as the first append would.
 func (l *Log) AwaitWriting() error {
 	l.awaitWriting()

@@ -116,11 +116,12 @@ func (s *space) look() {
 	}
 	u, err := s.fs.GetDiskUsage(s.dir)
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err == nil {
 		s.usage = u
 	}
-	s.judge()
+	tell := s.judge()
+	s.mu.Unlock()
+	tell()
 }
 
 // sawError is told of every failed write.
@@ -129,13 +130,16 @@ func (s *space) sawError(err error) {
 		return
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.short = time.Now()
-	s.judge()
+	tell := s.judge()
+	s.mu.Unlock()
+	tell()
 }
 
-// judge says what is so now, and logs what was not so before. s.mu is held.
-func (s *space) judge() {
+// judge says what is so now. s.mu is held; it is let go of before what was not so
+// before is told, since a log on the same disk may hang, and nobody who asks for
+// the condition is to wait for that.
+func (s *space) judge() (tell func()) {
 	free, told := s.usage.AvailBytes, s.usage.TotalBytes > 0
 	wasFull, wasLow := s.refusal.Load() != nil, s.isLow
 	full := s.isShort() || told && (free < s.full || wasFull && free < s.low)
@@ -147,15 +151,18 @@ func (s *space) judge() {
 		s.refusal.Store(&err)
 	}
 	log := s.log.With("dir", s.dir, "free", free, "full_below", s.full, "low_below", s.low)
-	switch {
-	case full && !wasFull:
-		log.Error("disk is full: nothing is added until there is room, what removes is still done")
-	case !full && wasFull:
-		log.Warn("disk is no longer full")
-	case s.isLow && !wasLow:
-		log.Warn("disk is nearly full")
-	case !s.isLow && wasLow:
-		log.Warn("disk has room again")
+	isLow := s.isLow
+	return func() {
+		switch {
+		case full && !wasFull:
+			log.Error("disk is full: nothing is added until there is room, what removes is still done")
+		case !full && wasFull:
+			log.Warn("disk is no longer full")
+		case isLow && !wasLow:
+			log.Warn("disk is nearly full")
+		case !isLow && wasLow:
+			log.Warn("disk has room again")
+		}
 	}
 }
 

@@ -260,3 +260,52 @@ func TestTablesLeaveTheLastSpaceToTheLog(t *testing.T) {
 		t.Errorf("checkpoint with space: %v", err)
 	}
 }
+
+// asks is a log whose every line has a store asked for its condition.
+type asks struct {
+	slog.Handler
+	t     *testing.T
+	store atomic.Pointer[wal.Log] // nil: none yet
+	lines atomic.Int32
+}
+
+func (a *asks) Enabled(context.Context, slog.Level) bool { return true }
+
+func (a *asks) WithAttrs([]slog.Attr) slog.Handler { return a }
+
+func (a *asks) Handle(_ context.Context, r slog.Record) error {
+	l := a.store.Load()
+	if l == nil {
+		return nil
+	}
+	a.lines.Add(1)
+	told := make(chan struct{})
+	go func() {
+		l.Condition()
+		close(told)
+	}()
+	select {
+	case <-told:
+	case <-time.After(10 * time.Second):
+		a.t.Errorf("the condition is told only once %q is written", r.Message)
+	}
+	return nil
+}
+
+// TestNobodyWaitsForWhoWritesTheLog: it may be on the disk that hangs.
+func TestNobodyWaitsForWhoWritesTheLog(t *testing.T) {
+	fs, a := newSized(1<<40), &asks{t: t}
+	l, err := wal.Create(testDir, wal.Options{FS: fs, FullBelow: 100, LowBelow: 150, Logger: slog.New(a)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	a.store.Store(l)
+	fs.free.Store(99)
+	l.LookAtSpace()
+	l.EndPebble(errors.New("it broke"))
+	a.store.Store(nil)
+	if a.lines.Load() == 0 {
+		t.Error("no line was written")
+	}
+}

@@ -42,12 +42,15 @@ func newWatch(dir string, log *slog.Logger) *watch {
 // end notes that Pebble must not be called again.
 func (w *watch) end(reason error) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.reason != nil {
+	first := w.reason == nil
+	if first {
+		w.reason = brief(reason)
+		close(w.ended)
+	}
+	w.mu.Unlock()
+	if !first {
 		return
 	}
-	w.reason = brief(reason)
-	close(w.ended)
 	w.log.Error("storage engine gave up; close the store and open it afresh", "dir", w.dir, "err", w.reason)
 }
 
