@@ -52,12 +52,15 @@ func (r *Registrar) image(p *point) *Image {
 // Requests is how many requests it remembers.
 func (i *Image) Requests() int { return len(i.answers) }
 
+// longestRest bounds a rest where a chunk took so long because it was waited for.
+const longestRest = 20 * time.Millisecond
+
 // Chunks encodes the image as a checkpoint holds it, in chunks of about 256
 // KiB: the registry, then the requests. A chunk is valid until the next is
 // asked for. In the image of a registrar that runs, each is followed by a rest of
 // 2 ms, as in its checkpoints, or of four times what was done with the chunk if
-// that is longer: to compress it takes a processor from the registrar, and may
-// take a fifth of one.
+// that is longer, up to 20 ms: to compress it takes a processor from the
+// registrar, and may take a fifth of one; to send it takes none.
 func (i *Image) Chunks() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		rested := yield
@@ -65,7 +68,7 @@ func (i *Image) Chunks() iter.Seq[[]byte] {
 			rested = func(chunk []byte) bool {
 				began := time.Now()
 				more := yield(chunk)
-				time.Sleep(max(i.pace, 4*time.Since(began)))
+				time.Sleep(min(max(i.pace, 4*time.Since(began)), longestRest))
 				return more
 			}
 		}

@@ -58,7 +58,7 @@ type Options struct {
 	// A disk that hangs returns no error, and whoever leads by the grace of a
 	// lease would go on leading. 0 means 20 s, as long as Mesos waits for its
 	// registry (--registry_store_timeout). The first record after an opening may
-	// take longer.
+	// take thirty times as long.
 	HungAfter time.Duration
 	// Master, if not nil, is written down as who leads, in the one record
 	// that every opening writes. Tools leave it nil.

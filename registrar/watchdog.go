@@ -6,6 +6,10 @@ import (
 	"time"
 )
 
+// firstHungAfter is how many times as long as any other the first record of an
+// epoch may take: the store may have a log to write into tables before it.
+const firstHungAfter = 30
+
 // watchdog knows the oldest batch that is not durable, and gives up on a disk
 // that does not answer: a write that hangs returns no error.
 type watchdog struct {
@@ -28,14 +32,14 @@ func (w *watchdog) oldest() time.Duration {
 }
 
 // guard calls bark once the store has had b for too long, unless it is called
-// off before. The first record of an epoch may take as long as it needs: the
-// store may have a log to write into tables before it.
+// off before.
 func (r *Registrar) guard(b *batch, bark func(cause error)) (callOff func() bool) {
+	limit := r.options.HungAfter
 	if b.first() {
-		return func() bool { return false }
+		limit = max(limit, limit*firstHungAfter) // which overflows for a limit of centuries
 	}
-	return time.AfterFunc(r.options.HungAfter-time.Since(b.began), func() {
-		bark(fmt.Errorf("record %d is not durable after %v: the disk does not answer", b.next.mark.Seq, r.options.HungAfter))
+	return time.AfterFunc(limit-time.Since(b.began), func() {
+		bark(fmt.Errorf("record %d is not durable after %v: the disk does not answer", b.next.mark.Seq, limit))
 	}).Stop
 }
 
