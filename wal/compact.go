@@ -234,10 +234,10 @@ func split(points []point, keep func(point) bool) (kept, drop []point) {
 func (l *Log) delete(fill func(*pebble.Batch) error) error {
 	err := l.watch.run(func() error { return commit(l.db, fill) })
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.wrote = true
+	l.mu.Unlock()
 	if err != nil {
-		l.failLocked(err)
+		l.fail(err)
 	}
 	return err
 }

@@ -209,6 +209,8 @@ func (l *Log) settle(p *pending, err error) error {
 }
 
 func (l *Log) note(p *pending, err error) error {
+	tell := func() {}
+	defer func() { tell() }() // once l.mu is let go of
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.pending, p)
@@ -216,7 +218,7 @@ func (l *Log) note(p *pending, err error) error {
 		if l.failed == 0 || p.mark.Seq < l.failed {
 			l.failed = p.mark.Seq
 		}
-		l.failLocked(err)
+		tell = l.failLocked(err)
 		return err
 	}
 	if l.failed != 0 && l.failed < p.mark.Seq {
@@ -232,17 +234,23 @@ func (l *Log) note(p *pending, err error) error {
 // it records could vanish unseen, and the promise is that they cannot.
 func (l *Log) fail(err error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.failLocked(err)
+	tell := l.failLocked(err)
+	l.mu.Unlock()
+	tell()
 }
 
-func (l *Log) failLocked(err error) {
+// failLocked is fail for who holds l.mu, and tells of it once he does not: the log
+// may be on the disk that hangs.
+func (l *Log) failLocked(err error) (tell func()) {
 	if l.err != nil {
-		return
+		return func() {}
 	}
-	l.err = brief(err)
+	err = brief(err)
+	l.err = err
 	close(l.broken)
-	l.log.Error("store failed; it takes no more records until it is opened afresh", "dir", l.dir, "err", l.err)
+	return func() {
+		l.log.Error("store failed; it takes no more records until it is opened afresh", "dir", l.dir, "err", err)
+	}
 }
 
 // Close waits for what was appended and for iterations under way, writes the
