@@ -52,7 +52,16 @@ func (disk) lockDir(dir string, shared bool) (io.Closer, error) {
 	if err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return f, nil
+	return dirLock{f}, nil
+}
+
+type dirLock struct{ dir *os.File }
+
+// Close lets go of the lock before it closes the file: a process that is just
+// being started from this one has a copy of it until it runs its program, and
+// would hold the lock for that long.
+func (l dirLock) Close() error {
+	return errors.Join(syscall.Flock(int(l.dir.Fd()), syscall.LOCK_UN), l.dir.Close())
 }
 
 // writable fails if this process may not write in a directory of the store or

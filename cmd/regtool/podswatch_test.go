@@ -90,7 +90,7 @@ func TestWatchedPodsAreShownWhenTheyChangeAndTroubleIsToldOnce(t *testing.T) {
 		t.Errorf("it showed\n%s, want\n%s", out, want)
 	}
 	line := "pods: GET " + p.master + "/v2/pods/::status: the master answers 503 Service Unavailable: not yet\n"
-	if got := trouble.String(); !strings.HasPrefix(got, line+line) || strings.Count(got, "503") != 2 {
+	if got := trouble.String(); !strings.HasPrefix(got, line+line) || strings.Count(got, "answers 503") != 2 {
 		t.Errorf("it complained\n%s, want twice\n%s", trouble, line)
 	}
 	if m.known != 6 {
