@@ -214,6 +214,15 @@ func TestWhatChecksumsVouchForIsProvedToo(t *testing.T) {
 	if _, err := backup.Read(t.Context(), bytes.NewReader(older)); !errors.As(err, new(*backup.CorruptError)) {
 		t.Errorf("made at another time: %v", err)
 	}
+	for name, at := range map[string]int{"record": head + 24, "epoch": head + 32, "revision": head + 40} {
+		far := bytes.Clone(file)
+		far[at+7] = 0x40
+		far[at] |= 1
+		reseal(far)
+		if _, err := backup.Read(t.Context(), bytes.NewReader(far)); !errors.As(err, new(*backup.CorruptError)) || !strings.Contains(err.Error(), "is beyond all there are") {
+			t.Errorf("a %s that leaves no room for another: %v", name, err)
+		}
+	}
 	for name, at := range map[string]int{"revision": head + 40, "count": head + 48, "digest": head + 56} {
 		lies := bytes.Clone(file)
 		lies[at]--

@@ -29,7 +29,7 @@ import (
 // up, and seq to digest its last place, with the highest epoch that it knew.
 // Chunks are those of a checkpoint, one or more of either kind. Of kind 2 none has
 // more than 128 times the bytes of its zstd: what can be compressed further is of
-// kind 4, so that a small file never asks for much memory.
+// kind 4, so that no file asks for more than in proportion to its size.
 //
 // A version is never changed after its release, and all later ones read it. What
 // rows of the registry and requests look like has versions of its own, inside
@@ -61,8 +61,8 @@ const (
 	// maxBody bounds a frame: a chunk that cannot be compressed, and some room
 	// for what zstd adds to it.
 	maxBody = store.MaxData + store.MaxData>>8 + 1<<10
-	// maxRevision is far beyond any registry, and leaves room for Begin.
-	maxRevision = 1 << 62
+	// maxPlace is far beyond what any registry counts, and leaves room to count on.
+	maxPlace = 1 << 62
 )
 
 // Version is the format that this package writes, and the newest that it reads.
@@ -160,8 +160,8 @@ func getHead(b []byte) (made time.Time, h store.HistoryID, m store.Mark, err err
 	copy(h[:], b[8:])
 	m = store.Mark{Seq: le.Uint64(b[24:]), Epoch: le.Uint64(b[32:]), Revision: le.Uint64(b[40:]), Count: le.Uint64(b[48:])}
 	copy(m.Digest[:], b[56:])
-	if m.Revision > maxRevision {
-		err = fmt.Errorf("revision %d is beyond all there are", m.Revision)
+	if max(m.Seq, m.Epoch, m.Revision) > maxPlace {
+		err = fmt.Errorf("record %d of epoch %d, revision %d is beyond all there are", m.Seq, m.Epoch, m.Revision)
 	}
 	return made, h, m, err
 }
