@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -17,6 +18,8 @@ func TestInterruptEndsACommandThatAwaitsInput(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"import", "--dir", dir, "-"},
+		{"verify", "-"},
+		{"restore", "-", "--dir", filepath.Join(dir, "new")},
 		{"apply", "admit", "--dir", dir, "--file", "-", "--reason", "test"},
 	} {
 		in, silent := io.Pipe()

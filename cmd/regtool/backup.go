@@ -31,7 +31,9 @@ which. It takes its time then: one core, and a quarter of that.
 
 The file is read back and restored in memory before backup says that it is
 good, and it gets its name only then: killed, interrupted or out of space,
-backup leaves no file OUT. Its SHA-256 is what sha256sum prints.
+backup leaves no file OUT. Its SHA-256 is what sha256sum prints. What the memory
+of this machine holds of the file is not read from the disk again: to prove the
+disk, verify it later, or elsewhere.
 
 With - the backup goes to standard output and the report to standard error.
 What was sent is read back too, but not what arrived: verify it where it does.`,
@@ -167,7 +169,7 @@ func (w *backingUp) toFile(path string) (_ backup.Summary, err error) {
 	}
 	wrote, err := w.write(f)
 	if err == nil {
-		err = f.Sync() // what is read back is what the disk took
+		err = f.Sync()
 	}
 	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)

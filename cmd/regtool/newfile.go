@@ -68,7 +68,8 @@ func claim(f *os.File) error {
 }
 
 // name gives the file its name and closes it, or leaves none. The name is durable
-// once the directory is synced.
+// once the directory is synced. What others put there in the moment before would be
+// written over: file systems of backups may have no links, which would not.
 func (f *newFile) name() error {
 	err := f.Sync()
 	if err == nil {
@@ -80,7 +81,8 @@ func (f *newFile) name() error {
 	if err != nil {
 		return errors.Join(err, f.discard())
 	}
-	return f.Close()
+	f.Close() // its bytes are durable, and it has its name
+	return nil
 }
 
 // discard removes the file, and closes it: its lock ends last.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 
 	"github.com/eaba02dc/registrar/wal"
 )
@@ -31,6 +32,9 @@ var leftover = regexp.MustCompile(`^[a-z2-7]{8}(\.removed)*$`)
 // it the name dir, which is a real one. If anything goes wrong, there is nothing
 // at dir. The new name is durable once the directory above it is synced.
 func buildBeside(dir, mark string, log *slog.Logger, fill func(beside string) error) (err error) {
+	if err := replaceable(dir); err != nil {
+		return err
+	}
 	if err := clearLeftovers(dir, mark, log); err != nil {
 		return err
 	}
@@ -44,6 +48,24 @@ func buildBeside(dir, mark string, log *slog.Logger, fill func(beside string) er
 		return err
 	}
 	return moveStore(beside, dir)
+}
+
+// replaceable fails if what is at dir cannot give its place to a store that was
+// built beside it, or would lose its owner by that.
+func replaceable(dir string) error {
+	var there, above syscall.Stat_t
+	if err := syscall.Stat(dir, &there); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err := errors.Join(err, syscall.Stat(filepath.Dir(dir), &above)); err != nil {
+		return fmt.Errorf("look at %s: %w", dir, err)
+	}
+	switch {
+	case there.Dev != above.Dev:
+		return fmt.Errorf("%s is a mount point, and a registry that is made beside it cannot take its place: name a directory inside it", dir)
+	case int(there.Uid) != os.Geteuid():
+		return fmt.Errorf("%s belongs to user %d, and what user %d makes could not be opened by him: run this as user %d", dir, there.Uid, os.Geteuid(), there.Uid)
+	}
+	return nil
 }
 
 // realDir is where dir really is, so that "beside" means its own file system and
@@ -111,7 +133,7 @@ func globQuote(path string) string {
 // room; anything else does not.
 func moveStore(from, to string) error {
 	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("make room for the new store: %w; if it is a mount point, name a directory inside it, else move away what is there", err)
+		return fmt.Errorf("make room for the new store: %w; move away what is there", err)
 	}
 	return os.Rename(from, to)
 }

@@ -50,7 +50,7 @@ func textOf(t *testing.T, path string) string {
 // TestRunbookHasAHeadingForEachReasonAndError: who is told one finds it.
 func TestRunbookHasAHeadingForEachReasonAndError(t *testing.T) {
 	there := headings(t, runbook)
-	want := append(registrar.Reasons(), reasonCheckpointDamaged, reasonLossAccepted)
+	want := append(registrar.Reasons(), reasonCheckpointDamaged)
 	for _, err := range []error{
 		wal.ErrNotExist, wal.ErrExist, wal.ErrForeign, wal.ErrLocked, wal.ErrMoved, wal.ErrVersion,
 		live.ErrNotServed, live.ErrBusy, live.ErrVersion, live.ErrSilent,

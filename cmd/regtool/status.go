@@ -33,7 +33,6 @@ It prints the state and a line for each reason:
   checkpoint_late    the log grows, and so does the next recovery
   witness_behind     a loss of records could go unnoticed
   checkpoint_damaged a checkpoint cannot be read, the one before is used (--dir)
-  loss_accepted      records were lost once, and that was accepted (--dir)
 
 It exits with 0 if all is well, and with 1 if anything is not, or if nobody
 answers. docs/operations.md says what to do about each reason.`,

@@ -11,11 +11,9 @@ import (
 	"github.com/eaba02dc/registrar/wal"
 )
 
-// Why a registry in a directory is not healthy, beside the reasons of a registrar.
-const (
-	reasonCheckpointDamaged = "checkpoint_damaged"
-	reasonLossAccepted      = "loss_accepted"
-)
+// reasonCheckpointDamaged is why a registry in a directory is not healthy, beside
+// the reasons of a registrar.
+const reasonCheckpointDamaged = "checkpoint_damaged"
 
 // dirStatus is how a registry is in its directory. Of one that a process has open,
 // that process says it.
@@ -32,6 +30,9 @@ type dirStatus struct {
 	Bytes                   int64  `json:"bytes"`
 	DiskFreeBytes           uint64 `json:"disk_free_bytes"`
 	DiskSizeBytes           uint64 `json:"disk_size_bytes"`
+	// Losses of records were accepted, oldest first. They stay in its history, and
+	// are no reason to do anything.
+	Losses []string `json:"losses_accepted,omitempty"`
 	// Live says which process was asked, if one has it open.
 	Live *seenLive `json:"live,omitempty"`
 }
@@ -58,27 +59,24 @@ func statusOf(cmd *cobra.Command, dir string) (d *dirStatus, err error) {
 		if err != nil {
 			return err
 		}
-		d = newDirStatus(i, from.Condition())
-		if d.Live = seenBy(from); d.Live != nil && d.Live.Failed != "" {
-			d.add(registrar.ReasonLatched, d.Live.Failed)
-			d.State = registrar.Latched
-		}
+		d = newDirStatus(i, from.Condition(), seenBy(from))
 		return nil
 	})
 	return d, err
 }
 
-func newDirStatus(i wal.Info, c store.Condition) *dirStatus {
+func newDirStatus(i wal.Info, c store.Condition, live *seenLive) *dirStatus {
 	d := &dirStatus{
-		Dir: i.Dir, State: registrar.Healthy, Reasons: []httpapi.ReadyReason{}, Revision: i.Last.Revision, Record: i.Last.Seq,
+		Live: live, Dir: i.Dir, State: registrar.Healthy, Reasons: []httpapi.ReadyReason{}, Revision: i.Last.Revision, Record: i.Last.Seq,
 		CheckpointBehindRecords: i.Last.Seq, WitnessBehindRecords: i.Last.Seq - min(i.Witness.Seq, i.Last.Seq),
 		Bytes: i.Bytes, DiskFreeBytes: c.Free, DiskSizeBytes: c.Total,
 	}
+	if live != nil && live.Failed != "" { // the worst first, as Health has it
+		d.add(registrar.ReasonLatched, live.Failed)
+		d.State = registrar.Latched
+	}
 	if c.Full != nil {
 		d.add(registrar.ReasonDiskFull, c.Full.Error())
-	}
-	if c.Low != nil {
-		d.add(registrar.ReasonDiskLow, c.Low.Error())
 	}
 	for _, p := range i.Checkpoints {
 		if p.Damage != "" {
@@ -87,24 +85,33 @@ func newDirStatus(i wal.Info, c store.Condition) *dirStatus {
 		}
 		d.CheckpointBehindRecords = i.Last.Seq - p.Mark.Seq
 	}
+	if c.Low != nil {
+		d.add(registrar.ReasonDiskLow, c.Low.Error())
+	}
 	for _, loss := range i.Losses {
-		d.add(reasonLossAccepted, loss.String())
+		d.Losses = append(d.Losses, loss.String())
 	}
 	return d
 }
 
 func (d *dirStatus) add(name, text string) {
-	d.State = registrar.Degraded
+	if d.State == registrar.Healthy {
+		d.State = registrar.Degraded
+	}
 	d.Reasons = append(d.Reasons, httpapi.ReadyReason{Name: name, Text: text})
 }
 
 func (d *dirStatus) facts() []fact {
 	facts := append([]fact{{"state", d.State}}, reasonFacts(d.Reasons)...)
-	return append(facts, []fact{
+	facts = append(facts, []fact{
 		{"disk", diskText(d.DiskFreeBytes, d.DiskSizeBytes)},
 		{"last", fmt.Sprintf("record %d, revision %d", d.Record, d.Revision)},
 		{"checkpoint", fmt.Sprintf("%s behind", counted(d.CheckpointBehindRecords, "record"))},
 		{"witness", fmt.Sprintf("%s behind", counted(d.WitnessBehindRecords, "record"))},
 		{"bytes", d.Bytes},
 	}...)
+	for _, loss := range d.Losses {
+		facts = append(facts, fact{"accepted", loss})
+	}
+	return facts
 }

@@ -40,8 +40,13 @@ machine holds of the file is not read from the disk again.`,
 
 // readBackup reads and proves a file, or standard input.
 func readBackup(cmd *cobra.Command, name string) (*backup.Backup, error) {
-	in, size := cmd.InOrStdin(), int64(-1)
-	if name != "-" {
+	var in io.Reader
+	size := int64(-1)
+	if name == "-" {
+		stdin := awaited(cmd.Context(), func() (io.ReadCloser, error) { return io.NopCloser(cmd.InOrStdin()), nil })
+		defer stdin.Close()
+		in = stdin
+	} else {
 		f, err := os.Open(name)
 		if err != nil {
 			return nil, err
