@@ -41,7 +41,8 @@ import (
 // chunks take. The parts of a checkpoint, put together, are its chunks one after
 // another, each behind its length(4).
 const (
-	formatVersion = 1
+	// Format is the version that this package writes, and the newest that it reads.
+	Format = 1
 
 	keyStore        = "store"
 	keyLast         = "last"
@@ -226,7 +227,7 @@ const storeTitle = "registrar store on etcd\n"
 
 // storeText is for people too, who find it with etcdctl.
 func storeText(h store.HistoryID) string {
-	s := fmt.Sprintf("%sformat %d\nhistory %v\n", storeTitle, formatVersion, h)
+	s := fmt.Sprintf("%sformat %d\nhistory %v\n", storeTitle, Format, h)
 	return fmt.Sprintf("%scrc %08x\n", s, crc32.Checksum([]byte(s), castagnoli))
 }
 
@@ -237,8 +238,8 @@ func parseStore(text string) (h store.HistoryID, err error) {
 	if _, err := fmt.Sscanf(text, storeTitle+"format %d\n", &format); err != nil {
 		return h, errors.New("it does not begin as it should")
 	}
-	if format > formatVersion {
-		return h, fmt.Errorf("%w: it has format %d, this program reads up to %d", ErrVersion, format, formatVersion)
+	if format > Format {
+		return h, fmt.Errorf("%w: it has format %d, this program reads up to %d", ErrVersion, format, Format)
 	}
 	body, crc, ok := strings.Cut(text, "crc ")
 	if !ok || crc != fmt.Sprintf("%08x\n", crc32.Checksum([]byte(body), castagnoli)) {

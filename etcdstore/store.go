@@ -30,6 +30,8 @@ type Options struct {
 	// ReadOnly opens for reading, which needs no leadership. What is read is what
 	// etcd holds then: a store that another process writes to can be followed.
 	ReadOnly bool
+	// Make has Open make an empty registry if there is none: its epoch is 0 then.
+	Make bool
 	// Timeout is for how long etcd may leave open what became of a write; after it
 	// the outcome is unknown and the store has failed. 0 means 15 s.
 	Timeout time.Duration
@@ -115,7 +117,13 @@ func create(ctx context.Context, client *clientv3.Client, o Options, covers stor
 // reading. It fails with [ErrNotExist], [ErrForeign], [ErrVersion], [ErrLed], or a
 // [*CorruptError]. The client remains the caller's, and must outlive the store.
 func Open(ctx context.Context, client *clientv3.Client, o Options) (*Store, error) {
-	return open(ctx, client, o, "open", func(s *Store) error { return s.open(ctx) })
+	return open(ctx, client, o, "open", func(s *Store) error {
+		err := s.open(ctx)
+		if o.Make && !o.ReadOnly && errors.Is(err, ErrNotExist) {
+			err = s.create(ctx, store.Mark{}, nil)
+		}
+		return err
+	})
 }
 
 func open(ctx context.Context, client *clientv3.Client, o Options, what string, begin func(*Store) error) (*Store, error) {
@@ -331,6 +339,13 @@ func (s *Store) Identity() store.Identity {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return store.Identity{History: s.history, Epoch: s.found.last.Epoch}
+}
+
+// Last is the place of the last record, as of the last look.
+func (s *Store) Last() store.Mark {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.found.last
 }
 
 // Oldest is the place before the first record that is kept, as of the last look.

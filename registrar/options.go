@@ -63,6 +63,9 @@ type Options struct {
 	// Master, if not nil, is written down as who leads, in the one record
 	// that every opening writes. Tools leave it nil.
 	Master *registry.Master
+	// Follower, if not nil, has read the registry from the same store while another
+	// process wrote it: Open goes on from there. It follows no further then.
+	Follower *Follower
 	// Stored, if not nil, is told how long the store took for each record, once
 	// it is durable and before anybody has an answer. It must not wait.
 	Stored func(took time.Duration)

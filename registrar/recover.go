@@ -88,10 +88,13 @@ func newLoader(s store.Store, to uint64, q *requests) *loader {
 	return &loader{from: to, to: to, draft: registry.New().Draft(), requests: q, found: Recovery{Identity: s.Identity()}}
 }
 
+// load reads all there is; what there is more, if it has done so before.
 func (l *loader) load(ctx context.Context, s store.Store) (*registry.Registry, Recovery, error) {
 	start := time.Now()
-	if err := l.checkpoint(ctx, s); err != nil {
-		return nil, l.found, err
+	if l.found.Mark.Seq == 0 {
+		if err := l.checkpoint(ctx, s); err != nil {
+			return nil, l.found, err
+		}
 	}
 	for rec, err := range s.Records(ctx, l.found.Mark.Seq) {
 		if l.draft.Revision() >= l.to {

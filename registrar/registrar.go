@@ -74,8 +74,14 @@ func Open(ctx context.Context, s store.Store, o Options) (*Registrar, error) {
 }
 
 func open(ctx context.Context, s store.Store, o Options) (*Registrar, error) {
-	answers := newRequests(o.MaxRequests)
-	reg, found, err := newLoader(s, math.MaxUint64, answers).load(ctx, s)
+	l := newLoader(s, math.MaxUint64, newRequests(o.MaxRequests))
+	if o.Follower != nil {
+		var err error
+		if l, err = o.Follower.handOver(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	reg, found, err := l.load(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +89,7 @@ func open(ctx context.Context, s store.Store, o Options) (*Registrar, error) {
 		options: o, store: s, opened: time.Now(), recovery: found,
 		queue:    queue{maxOps: o.MaxQueue, maxBytes: o.MaxQueueBytes, wake: make(chan struct{}, 1)},
 		inFlight: make(chan *batch, o.InFlight-1), // and one in the publisher's hands
-		draft:    reg.Draft(), record: newRecordWriter(), requests: answers,
+		draft:    reg.Draft(), record: newRecordWriter(), requests: l.requests,
 		published: make(chan struct{}), closed: make(chan struct{}),
 	}
 	recovered := point{registry: reg, mark: found.Mark}

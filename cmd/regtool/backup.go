@@ -38,11 +38,12 @@ disk, verify it later, or elsewhere.
 With - the backup goes to standard output and the report to standard error.
 What was sent is read back too, but not what arrived: verify it where it does.`,
 		Example: `  regtool backup --dir /var/lib/registry registry-monday.backup
-  regtool backup --dir /var/lib/registry - | ssh vault 'cat > registry.backup'`,
+  regtool backup --dir /var/lib/registry - | ssh vault 'cat > registry.backup'
+  regtool backup --etcd http://10.0.0.1:2379 registry-monday.backup`,
 		Args: takes(1, 1, "the file to write, or -"),
 	}
 	from := reading{}
-	dirFlagTo(cmd, &from.dir)
+	from.placeFlags(cmd)
 	acceptLossFlagTo(cmd, &from.acceptLoss)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -59,7 +60,7 @@ What was sent is read back too, but not what arrived: verify it where it does.`,
 			summary, err = w.toFile(args[0])
 		}
 		if err != nil {
-			return fmt.Errorf("back up %s: %w", from.dir, err)
+			return fmt.Errorf("back up %s: %w", from.place(), err)
 		}
 		return writeBackupReport(report, args[0], summary, *asJSON)
 	}
@@ -75,7 +76,7 @@ type backingUp struct {
 
 // backingUp reads all that a backup keeps.
 func (s reading) backingUp(cmd *cobra.Command) (*backingUp, error) {
-	defer busy(cmd.ErrOrStderr(), "read "+s.dir)()
+	defer busy(cmd.ErrOrStderr(), "read "+s.place())()
 	w := &backingUp{cmd: cmd, rest: io.Discard}
 	err := s.readWith(cmd, func(from readable) (err error) {
 		if seenBy(from) != nil { // a backup takes all that it gets, and a master may need it more
@@ -84,7 +85,7 @@ func (s reading) backingUp(cmd *cobra.Command) (*backingUp, error) {
 			from = restful{from, w.rest}
 		}
 		if w.image, err = registrar.LoadImage(cmd.Context(), from); err != nil {
-			return fmt.Errorf("read the registry in %s: %w", s.dir, err)
+			return fmt.Errorf("read the registry in %s: %w", s.place(), err)
 		}
 		return nil
 	})

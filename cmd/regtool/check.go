@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eaba02dc/registrar/etcdstore"
 	"github.com/eaba02dc/registrar/registrar"
 	"github.com/eaba02dc/registrar/registry"
 	"github.com/eaba02dc/registrar/wal"
@@ -50,17 +51,19 @@ a place means, and how to go on:
   history       (--deep) what the newest checkpoint holds is not what the
                 records before it amount to: restore a backup, and report it`,
 		Example: `  regtool check --dir /var/lib/registry
-  regtool check --dir /var/lib/registry --deep --json`,
+  regtool check --dir /var/lib/registry --deep --json
+  regtool check --etcd http://10.0.0.1:2379`,
 		Args: noArguments,
 	}
-	dir, asJSON := dirFlag(cmd), jsonFlag(cmd)
+	from, asJSON := reading{}, jsonFlag(cmd)
+	from.placeFlags(cmd)
 	deep := cmd.Flags().Bool("deep", false, "also rebuild the registry from the oldest checkpoint, through every record, and compare")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		done := busy(cmd.ErrOrStderr(), "check "+*dir)
-		d, err := checkDir(cmd.Context(), *dir, *deep)
+		done := busy(cmd.ErrOrStderr(), "check "+from.place())
+		d, err := from.check(cmd, *deep)
 		done()
 		if err != nil {
-			return advise(*dir, err)
+			return from.advise(err)
 		}
 		d.Live.tell(cmd)
 		if *asJSON {
@@ -69,7 +72,7 @@ a place means, and how to go on:
 			err = d.print(cmd)
 		}
 		if n := d.wrong(); err == nil && n > 0 {
-			return fmt.Errorf("%s: %s; regtool check --help says what each means and how to go on", *dir, counted(n, "finding"))
+			return fmt.Errorf("%s: %s; regtool check --help says what each means and how to go on", from.place(), counted(n, "finding"))
 		}
 		return err
 	}
@@ -88,6 +91,28 @@ type diagnosis struct {
 	Digest   string `json:"digest,omitempty"`
 	// Replayed is how many records --deep went through.
 	Replayed int `json:"replayed,omitempty"`
+}
+
+// check looks for damage from the bytes upwards, in a directory or in etcd.
+func (s reading) check(cmd *cobra.Command, deep bool) (*diagnosis, error) {
+	ctx := cmd.Context()
+	if !s.etcd.given() {
+		return checkDir(ctx, s.dir, deep)
+	}
+	from, err := s.open(cmd)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	d := &diagnosis{Findings: []wal.Finding{}}
+	if err := from.Check(ctx, d.add); err != nil {
+		return nil, err
+	}
+	if err := d.checkContent(ctx, from, deep); err != nil {
+		return nil, err
+	}
+	d.Sound = d.wrong() == 0
+	return d, nil
 }
 
 // checkDir looks for damage from the bytes upwards. The error is for what kept
@@ -149,7 +174,8 @@ func (d *diagnosis) damage(place string, err error) {
 // out of good bytes, is news.
 func (d *diagnosis) explains(err error) bool {
 	var corrupt *wal.CorruptError
-	return errors.As(err, &corrupt) && slices.ContainsFunc(d.Findings, func(f wal.Finding) bool {
+	var inEtcd *etcdstore.CorruptError
+	return (errors.As(err, &corrupt) || errors.As(err, &inEtcd)) && slices.ContainsFunc(d.Findings, func(f wal.Finding) bool {
 		return f.Severity == wal.SeverityError
 	})
 }

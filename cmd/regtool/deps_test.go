@@ -18,7 +18,7 @@ var layers = [][]string{
 	{"internal/bench", "internal/soak"},
 	{"agent", "master/httpapi"},
 	{"internal/mesosjson", "master"},
-	{"registrar/backup", "registrar/collector", "wal"},
+	{"etcdstore", "registrar/backup", "registrar/collector", "wal"},
 	{"wal/live"},
 	{"registrar"},
 	{"registrar/storetest"},
@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"ops"},
 	{"agent/wire"},
 	{"registry", "master/metrics", "master/pod"},
-	{"internal/duration", "internal/jsonout", "internal/pack", "internal/secretfile", "master/leaves", "master/link", "testdata/cluster"},
+	{"internal/duration", "internal/etcdtest", "internal/jsonout", "internal/pack", "internal/secretfile", "master/leaves", "master/link", "testdata/cluster"},
 }
 
 // onlyOurs is stricter for the engine: all that a package of it may import of
@@ -39,6 +39,7 @@ var onlyOurs = map[string][]string{
 	"registrar":        {"registrar/store", "ops", "registry", "internal/pack"},
 	"registrar/backup": {"registrar", "registrar/store", "registry"},
 	"wal":              {"registrar/store", "internal/pack", "wal/live"},
+	"etcdstore":        {"registrar/store"},
 	"wal/live":         {"registrar/store"},
 	"master":           {"registrar", "ops", "registry", "agent/wire", "master/leaves", "master/link", "master/metrics", "master/pod"},
 	"master/leaves":    nil,

@@ -24,9 +24,12 @@ func TestManualTellsTheTruth(t *testing.T) {
 		t.Skip("runs the demo and a benchmark")
 	}
 	path := toolDir(t) + string(os.PathListSeparator) + os.Getenv("PATH")
-	for _, page := range []string{"regtool", "operations", "pods"} {
+	for _, page := range []string{"regtool", "operations", "pods", "etcd"} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
+			if _, err := exec.LookPath("etcd"); page == "etcd" && err != nil {
+				t.Skipf("this page needs etcd (Debian: apt-get install etcd-server): %v", err)
+			}
 			tellsTheTruth(t, "../../docs/"+page+".md", append(os.Environ(), "PATH="+path, "NO_COLOR=1"))
 		})
 	}
@@ -38,7 +41,7 @@ func tellsTheTruth(t *testing.T, page string, env []string) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	t.Cleanup(func() { endServe(filepath.Join(dir, "serve.pid")) })
+	t.Cleanup(func() { endAll(filepath.Join(dir, "*.pid")) })
 	commands := consoleCommands(string(text))
 	if len(commands) == 0 {
 		t.Fatal("it has no commands")
@@ -56,12 +59,15 @@ func tellsTheTruth(t *testing.T, page string, env []string) {
 	}
 }
 
-// endServe ends the master of a page, should the page not have done so.
-func endServe(pidFile string) {
-	text, _ := os.ReadFile(pidFile)
-	if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
-		if p, err := os.FindProcess(pid); err == nil {
-			p.Kill()
+// endAll ends what a page has started, should the page not have done so.
+func endAll(pidFiles string) {
+	names, _ := filepath.Glob(pidFiles)
+	for _, name := range names {
+		text, _ := os.ReadFile(name)
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			if p, err := os.FindProcess(pid); err == nil {
+				p.Kill()
+			}
 		}
 	}
 }
@@ -123,13 +129,15 @@ func everyCommand(f func(cmd *cobra.Command)) {
 }
 
 func TestManualShowsEveryCommand(t *testing.T) {
-	text, err := os.ReadFile(manual)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var lines []string
-	for _, c := range consoleCommands(string(text)) {
-		lines = append(lines, c.line)
+	for _, page := range []string{manual, "../../docs/etcd.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range consoleCommands(string(text)) {
+			lines = append(lines, c.line)
+		}
 	}
 	everyCommand(func(cmd *cobra.Command) {
 		if !strings.Contains(strings.Join(lines, " \n")+" ", cmd.CommandPath()+" ") && cmd.HasParent() {

@@ -66,7 +66,7 @@ process; standard error says so, and at which revision.`,
 			return err
 		}
 		if err := export(cmd.OutOrStdout(), r.Registry); err != nil {
-			return fmt.Errorf("export %s: %w", from.dir, err)
+			return fmt.Errorf("export %s: %w", from.place(), err)
 		}
 		if *format != "mesos" {
 			return nil

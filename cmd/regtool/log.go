@@ -48,7 +48,7 @@ and the digest of the registry there.`,
 		Args: noArguments,
 	}
 	var l logCommand
-	dirFlagTo(cmd, &l.reading.dir)
+	l.reading.placeFlags(cmd)
 	acceptLossFlagTo(cmd, &l.reading.acceptLoss)
 	cmd.Flags().BoolVar(&l.json, "json", false, "print a JSON document a line, for programs")
 	cmd.Flags().Uint64Var(&l.from, "from", 0, "begin with the operation that led to this revision (default: the oldest that is kept)")
@@ -129,9 +129,9 @@ func (l *logCommand) piece(ctx context.Context) (piece []registrar.Logged, more 
 	for o, err := range l.rest(ctx, w) {
 		switch {
 		case errors.Is(err, registrar.ErrReplaced):
-			return nil, false, fmt.Errorf("%s: %w; what was told is not all so any more; run this again", l.reading.dir, err)
+			return nil, false, fmt.Errorf("%s: %w; what was told is not all so any more; run this again", l.reading.place(), err)
 		case err != nil:
-			return nil, false, advise(l.reading.dir, fmt.Errorf("read %s: %w", l.reading.dir, err))
+			return nil, false, l.reading.advise(fmt.Errorf("read %s: %w", l.reading.place(), err))
 		case o.Revision > l.to:
 			l.last = last
 			return piece, false, nil
@@ -172,10 +172,10 @@ func (l *logCommand) sameHistory(now store.Identity) error {
 		return nil
 	case slices.ContainsFunc(now.Earlier, ended):
 		return fmt.Errorf("%s goes on with history %s since a loss of records was accepted: what was told of history %s is not all so any more; run this again",
-			l.reading.dir, now.History, l.history)
+			l.reading.place(), now.History, l.history)
 	}
 	return fmt.Errorf("%s was replaced by another registry, of history %s: what was told is of history %s; run this again",
-		l.reading.dir, now.History, l.history)
+		l.reading.place(), now.History, l.history)
 }
 
 // follow prints what there is, again and again, until ctx ends: that is how

@@ -40,9 +40,11 @@ func loadDir(cmd *cobra.Command, dir string) (*stored, error) {
 	return s, nil
 }
 
-// reading is what a command reads: the registry in a directory, at a revision.
+// reading is what a command reads: the registry in a directory or in etcd, at a
+// revision.
 type reading struct {
 	dir        string
+	etcd       etcdFlags
 	at         *uint64 // nil for the last
 	acceptLoss bool
 }
@@ -50,7 +52,7 @@ type reading struct {
 // readingFlags gives cmd the flags of a reading, set when the command runs.
 func readingFlags(cmd *cobra.Command) *reading {
 	s := &reading{}
-	dirFlagTo(cmd, &s.dir)
+	s.placeFlags(cmd)
 	acceptLossFlagTo(cmd, &s.acceptLoss)
 	cmd.Flags().Var(revisionFlag{&s.at}, "at", "show it as it was at this revision (default: the last)")
 	return s
@@ -77,8 +79,28 @@ func (f revisionFlag) String() string {
 
 func (f revisionFlag) Type() string { return "uint" }
 
-// open opens the directory for reading, or asks who has it open.
+// placeFlags gives cmd the flags that say where the registry is.
+func (s *reading) placeFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.dir, "dir", "", "directory of the registry; this or --etcd is required")
+	cmd.MarkFlagDirname("dir")
+	s.etcd.add(cmd.Flags())
+	cmd.MarkFlagsOneRequired("dir", "etcd")
+	cmd.MarkFlagsMutuallyExclusive("dir", "etcd")
+}
+
+// place names the registry for people.
+func (s reading) place() string {
+	if s.etcd.given() {
+		return s.etcd.place()
+	}
+	return s.dir
+}
+
+// open opens the directory for reading, or asks who has it open; or etcd.
 func (s reading) open(cmd *cobra.Command) (readable, error) {
+	if s.etcd.given() {
+		return openEtcd(cmd, &s.etcd)
+	}
 	from, err := openReadable(cmd.Context(), s.dir, wal.Options{AcceptLoss: s.acceptLoss, Logger: logger(cmd)})
 	if err != nil {
 		return nil, advise(s.dir, err)
@@ -88,7 +110,7 @@ func (s reading) open(cmd *cobra.Command) (readable, error) {
 
 // load reads and proves the registry. It writes nothing and keeps nothing open.
 func (s reading) load(cmd *cobra.Command) (found *stored, err error) {
-	defer busy(cmd.ErrOrStderr(), "read "+s.dir)()
+	defer busy(cmd.ErrOrStderr(), "read "+s.place())()
 	err = s.readWith(cmd, func(from readable) (err error) {
 		found, err = s.loadFrom(cmd, from)
 		return err
@@ -100,11 +122,11 @@ func (s reading) load(cmd *cobra.Command) (found *stored, err error) {
 func (s reading) loadFrom(cmd *cobra.Command, from readable) (*stored, error) {
 	info, err := from.Info()
 	if err != nil {
-		return nil, fmt.Errorf("look over %s: %w", s.dir, err)
+		return nil, fmt.Errorf("look over %s: %w", s.place(), err)
 	}
 	r, recovery, err := s.read(cmd.Context(), from)
 	if err != nil {
-		return nil, fmt.Errorf("read the registry in %s: %w", s.dir, err)
+		return nil, fmt.Errorf("read the registry in %s: %w", s.place(), err)
 	}
 	return &stored{r, recovery, info, seenBy(from)}, nil
 }

@@ -121,9 +121,17 @@ func (s reading) readWith(cmd *cobra.Command, f func(readable) error) error {
 		}
 		gone := s.at != nil && errors.Is(err, store.ErrCompacted) // it will not come back
 		if seen == nil || n == attempts || gone || !passing(err) {
-			return advise(s.dir, err)
+			return s.advise(err)
 		}
 	}
+}
+
+// advise adds what to do next.
+func (s reading) advise(err error) error {
+	if s.etcd.given() {
+		return adviseEtcd(&s.etcd, err)
+	}
+	return advise(s.dir, err)
 }
 
 // cutOff reports whether an error is passing, and nothing was let go of.

@@ -35,6 +35,7 @@ func commands() []*cobra.Command {
 		newBackupCommand(),
 		newVerifyCommand(),
 		newRestoreCommand(),
+		newMigrateCommand(),
 		newUpgradeCommand(),
 		newStatusCommand(),
 		newServeCommand(),

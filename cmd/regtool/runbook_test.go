@@ -120,7 +120,7 @@ func TestRunbookExplainsEachWarning(t *testing.T) {
 // warnings are the lines that a master can log of level WARN and ERROR.
 func warnings(t *testing.T) (lines []string) {
 	t.Helper()
-	for _, dir := range []string{"wal", "registrar", "master", "cmd/regtool"} {
+	for _, dir := range []string{"wal", "etcdstore", "registrar", "master", "cmd/regtool"} {
 		err := filepath.WalkDir("../../"+dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 				return err

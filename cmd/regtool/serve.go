@@ -20,29 +20,39 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
+	"github.com/eaba02dc/registrar/etcdstore"
 	"github.com/eaba02dc/registrar/internal/duration"
 	"github.com/eaba02dc/registrar/master"
 	"github.com/eaba02dc/registrar/master/httpapi"
 	"github.com/eaba02dc/registrar/master/metrics"
 	"github.com/eaba02dc/registrar/registrar"
 	"github.com/eaba02dc/registrar/registrar/collector"
+	"github.com/eaba02dc/registrar/registrar/store"
 	"github.com/eaba02dc/registrar/registry"
 	"github.com/eaba02dc/registrar/wal"
 )
 
-const defaultStopTimeout = 10 * time.Second
+const (
+	defaultStopTimeout = 10 * time.Second
+	// etcdBatchBytes leaves room for the rest of a request that etcd takes: 1.5 MiB.
+	etcdBatchBytes = 768 << 10
+)
 
 func newServeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a master: agents register with it, clients of Mesos read its state",
 		Long: `Serve runs the master of a cluster on the registry in --dir. It makes one if
-there is none, but not the directory above it. Agents register with POST
-/api/v1/agent and are remembered across any crash; /state and its kind answer as
-a Mesos master does. It answers 503 until it has recovered. It listens on the
-loopback address unless --ip says otherwise: whoever can reach it can read
-everything and register agents, unless --credentials says who may. SIGHUP has it
-read credentials and certificates again.
+there is none, but not the directory above it. With --etcd the registry is in
+etcd and any number of masters may run: one leads, the others send clients to
+it, keep the registry warm, and one leads when it is gone: see docs/etcd.md.
+
+Agents register with POST /api/v1/agent and are remembered across any crash;
+/state and its kind answer as a Mesos master does. It answers 503 until it has
+recovered. It listens on the loopback address unless --ip says otherwise:
+whoever can reach it can read everything and register agents, unless
+--credentials says who may. SIGHUP has it read credentials and certificates
+again.
 
 Every flag can also stand in the YAML file that --config names (port: 5051), or
 in the environment (REGTOOL_PORT=5051). A flag goes before the environment, that
@@ -54,7 +64,8 @@ written, and says why: nothing that it could not make durable was acknowledged.`
 		Example: `  regtool serve --dir ./data
   regtool serve --dir /var/lib/registry --ip 0.0.0.0 --advertise-ip 10.0.5.220 --hostname master-1
   regtool serve --dir /var/lib/registry --credentials /etc/regtool/credentials.yaml --tls-cert cert.pem --tls-key key.pem
-  regtool serve --dir /var/lib/registry --config /etc/regtool.yaml`,
+  regtool serve --dir /var/lib/registry --config /etc/regtool.yaml
+  regtool serve --etcd http://10.0.0.1:2379,http://10.0.0.2:2379 --ip 10.0.5.220`,
 		Args: noArguments,
 	}
 	f := newServeFlags(cmd)
@@ -87,7 +98,8 @@ type daemon struct {
 	door      *door
 	registrar *registrar.Registrar
 	master    *master.Master
-	made      bool // the registry: there was none
+	made      bool     // the registry: there was none
+	standby   *standby // nil without etcd
 }
 
 // run listens, recovers, and serves until ctx ends or the master does. It listens
@@ -117,7 +129,7 @@ func (d *daemon) run(cmd *cobra.Command) error {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	info := d.flags.info(ip, uint16(l.Addr().(*net.TCPAddr).Port))
-	if err := d.recover(cmd.Context(), info); err != nil {
+	if err := d.recover(cmd, g, info); err != nil {
 		s.Close()
 		if errors.Is(err, context.Canceled) {
 			d.log.Info("told to stop before it had recovered")
@@ -125,7 +137,11 @@ func (d *daemon) run(cmd *cobra.Command) error {
 		}
 		return err
 	}
-	g.open(d.answers(cmd))
+	answers := d.answers(cmd)
+	if d.standby != nil {
+		answers = d.standby.whileLeading(answers)
+	}
+	g.open(answers)
 	d.log.Info("agents may come in", "they_need", d.flags.door.agentsNeed())
 	d.greet(cmd, net.JoinHostPort(info.IP, strconv.Itoa(int(info.Port))))
 	return d.end(s, d.wait(cmd.Context(), reload, served))
@@ -140,6 +156,8 @@ func (d *daemon) wait(ctx context.Context, reload <-chan os.Signal, served <-cha
 	case <-ctx.Done():
 		d.log.Info("stopping", "at most", duration.Format(time.Duration(d.flags.stopTimeout)))
 		return nil
+	case <-d.standby.lost():
+		return d.standby.over()
 	case <-d.master.Done():
 		return d.failure()
 	case err := <-served:
@@ -168,13 +186,16 @@ func (d *daemon) failure() error {
 		return fmt.Errorf("the master ended: %w (--recovery-agent-removal-limit)", err)
 	}
 	cause := d.registrar.Stats().Failed
+	if errors.Is(cause, etcdstore.ErrLeadershipOver) || errors.Is(cause, store.ErrFenced) {
+		return d.standby.over()
+	}
 	if errors.Is(cause, wal.ErrMoved) {
 		return fmt.Errorf("the registry in %s cannot be written any more: %s; find out who moved it, and put the same directory back before you start again: "+
 			"a master that finds none makes a new one, without agents", d.flags.dir, firstLine(cause))
 	}
 	if cause != nil {
 		return fmt.Errorf("the registry in %s cannot be written any more: %s; mend that and start again, nothing acknowledged is lost; "+
-			"if it does not open then, regtool check --dir %s says why", d.flags.dir, firstLine(cause), d.flags.dir)
+			"if it does not open then, regtool check %s says why", d.flags.place(), firstLine(cause), d.flags.arguments())
 	}
 	return fmt.Errorf("the master ended: %s; start again, nothing acknowledged is lost; if this comes again, report it with the log",
 		firstLine(d.master.Err()))
@@ -197,22 +218,18 @@ func (d *daemon) end(s *httpapi.Server, why error) error {
 }
 
 // recover opens the registry, or makes it, and starts the master on it.
-func (d *daemon) recover(ctx context.Context, info registry.Master) error {
+func (d *daemon) recover(cmd *cobra.Command, g *gate, info registry.Master) error {
+	ctx := cmd.Context()
+	s, follower, err := d.open(cmd, g, info)
+	if err != nil {
+		return err
+	}
 	stores := metrics.NewTimer(24 * time.Hour)
-	o := d.flags.storage(d.log)
-	l, err := wal.Open(d.flags.dir, o)
-	if errors.Is(err, wal.ErrNotExist) {
-		l, err = d.make(o)
-	}
+	o := d.registrarOptions()
+	o.Master, o.Stored, o.Follower = &info, stores.Observe, follower
+	d.registrar, err = registrar.Open(ctx, s, o)
 	if err != nil {
-		return advise(d.flags.dir, err)
-	}
-	d.registrar, err = registrar.Open(ctx, l, registrar.Options{
-		Master: &info, Logger: d.log, Stored: stores.Observe,
-		SlowAfter: time.Duration(d.flags.storeSlow), HungAfter: time.Duration(d.flags.storeTimeout),
-	})
-	if err != nil {
-		return advise(d.flags.dir, fmt.Errorf("recover the registry in %s: %w", d.flags.dir, err))
+		return advise(d.flags.place(), fmt.Errorf("recover the registry in %s: %w", d.flags.place(), err))
 	}
 	mo := d.flags.options()
 	mo.MasterInfo, mo.Logger, mo.StoreTimes = info, d.log, stores
@@ -221,6 +238,35 @@ func (d *daemon) recover(ctx context.Context, info registry.Master) error {
 		return err
 	}
 	return nil
+}
+
+// open opens what the registry is kept in: a directory at once, etcd when this
+// master leads; then it has been followed until now.
+func (d *daemon) open(cmd *cobra.Command, g *gate, info registry.Master) (store.Store, *registrar.Follower, error) {
+	if d.flags.etcd.given() {
+		var err error
+		if d.standby, err = newStandby(d, info); err != nil {
+			return nil, nil, err
+		}
+		return d.standby.wait(cmd.Context(), cmd, g)
+	}
+	o := d.flags.storage(d.log)
+	l, err := wal.Open(d.flags.dir, o)
+	if errors.Is(err, wal.ErrNotExist) {
+		l, err = d.make(o)
+	}
+	if err != nil {
+		return nil, nil, advise(d.flags.dir, err)
+	}
+	return l, nil, nil
+}
+
+func (d *daemon) registrarOptions() registrar.Options {
+	o := registrar.Options{Logger: d.log, SlowAfter: time.Duration(d.flags.storeSlow), HungAfter: time.Duration(d.flags.storeTimeout)}
+	if d.flags.etcd.given() {
+		o.MaxBatchBytes = etcdBatchBytes
+	}
+	return o
 }
 
 // make makes the registry, and says so: --dir may be misspelt.
@@ -238,9 +284,8 @@ func (d *daemon) make(o wal.Options) (*wal.Log, error) {
 
 // answers is what there is to ask a master that has recovered.
 func (d *daemon) answers(cmd *cobra.Command) http.Handler {
-	info, _ := debug.ReadBuildInfo()
 	return httpapi.New(d.master, httpapi.Options{
-		Build: mesosBuild(info), Flags: d.flags.values(cmd.Flags()), Cluster: d.flags.cluster, Logger: d.log, Ready: d.ready, Health: d.registrar.Health,
+		Build: thisBuild(), Flags: d.flags.values(cmd.Flags()), Cluster: d.flags.cluster, Logger: d.log, Ready: d.ready, Health: d.registrar.Health,
 		Agents: httpapi.AgentStream(d.master, httpapi.AgentStreamOptions{MaxStreams: d.flags.maxAgents, Logger: d.log}), Pods: d.master,
 		Gate: d.door.gate, Debug: d.door.debug(), StateCacheBytes: d.flags.stateCacheBytes,
 		Metrics: d.master.Metrics(), MetricsRate: (*master.Rate)(&d.flags.metricsRate), Collectors: []prometheus.Collector{collector.New(d.registrar)},
@@ -249,6 +294,12 @@ func (d *daemon) answers(cmd *cobra.Command) http.Handler {
 
 func (d *daemon) server(h http.Handler) *httpapi.Server {
 	return httpapi.NewServer(h, httpapi.ServerOptions{MaxConnections: d.door.flags.maxConnections, TLS: d.door.tls(), Logger: d.log})
+}
+
+// thisBuild is that of this program.
+func thisBuild() httpapi.Build {
+	info, _ := debug.ReadBuildInfo()
+	return mesosBuild(info)
 }
 
 // mesosBuild is what /version says: the Mesos whose answers these are, and the
@@ -283,12 +334,12 @@ func (d *daemon) ready() error {
 // greet says on stdout where the master can be reached, and what it remembers.
 func (d *daemon) greet(cmd *cobra.Command, address string) {
 	if d.made {
-		fmt.Fprintf(cmd.OutOrStdout(), "serving %s://%s: made a new registry in %s: no agents are known\n", d.door.scheme(), address, d.flags.dir)
+		fmt.Fprintf(cmd.OutOrStdout(), "serving %s://%s: made a new registry in %s: no agents are known\n", d.door.scheme(), address, d.flags.place())
 		return
 	}
 	reg, found := d.registrar.Snapshot(), d.registrar.Recovery()
 	fmt.Fprintf(cmd.OutOrStdout(), "serving %s://%s: %s recovered from %s in %v\n",
-		d.door.scheme(), address, counted(reg.Len(registry.Admitted), "agent"), d.flags.dir, short(found.Took))
+		d.door.scheme(), address, counted(reg.Len(registry.Admitted), "agent"), d.flags.place(), short(found.Took))
 }
 
 // stop ends the streams of agents, then waits for the answers under way.

@@ -107,12 +107,12 @@ func newCrowd(t *testing.T) *crowd {
 	return c
 }
 
-// start has one more agent begin.
-func (c *crowd) start(t *testing.T, master string) {
+// start has one more agent begin, that knows these masters.
+func (c *crowd) start(t *testing.T, masters ...string) {
 	t.Helper()
 	i := len(c.agents)
 	a, err := agent.New(agent.Options{
-		Masters: []string{master}, Version: "1.0.0", BootID: "boot-1",
+		Masters: masters, Version: "1.0.0", BootID: "boot-1",
 		Info:      registry.Agent{Hostname: fmt.Sprintf("host-%d", i), Port: 5051},
 		StateFile: filepath.Join(c.states, fmt.Sprint(i)),
 		Backoff:   10 * time.Millisecond, MaxBackoff: 100 * time.Millisecond,
@@ -335,12 +335,25 @@ func (p *process) serves(t *testing.T) {
 	late := time.AfterFunc(longest, func() { p.cmd.Process.Kill() })
 	defer late.Stop()
 	line, err := p.out.ReadString('\n')
+	if strings.HasPrefix(line, "standing by at ") {
+		line, err = p.out.ReadString('\n')
+	}
 	found := servingLine.FindStringSubmatch(line)
 	if err != nil || found == nil {
 		p.cmd.Process.Kill()
 		t.Fatalf("the master says %q, %v, then %v: %s", line, err, p.cmd.Wait(), p.trouble.String())
 	}
 	p.url, p.port = found[1], found[2]
+}
+
+// standsBy waits until the process can be reached, though it may not lead.
+func (p *process) standsBy(t *testing.T) {
+	t.Helper()
+	late := time.AfterFunc(longest, func() { p.cmd.Process.Kill() })
+	defer late.Stop()
+	if line, err := p.out.ReadString('\n'); err != nil || !strings.HasPrefix(line, "standing by at ") {
+		t.Fatalf("the master says %q, %v: %s", line, err, p.trouble.String())
+	}
 }
 
 // kill ends the process as a power failure would.

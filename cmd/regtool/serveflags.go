@@ -41,6 +41,8 @@ type serveFlags struct {
 	storeSlow           duration.Value
 	stopTimeout         duration.Value
 	door                doorFlags
+	etcd                etcdFlags
+	etcdLease           duration.Value
 	metricsRate         rateValue
 	frameworkMetrics    bool
 	master              master.Options
@@ -52,7 +54,13 @@ func newServeFlags(cmd *cobra.Command) *serveFlags {
 	s := &serveFlags{master: master.Options{}.WithDefaults(), stopTimeout: duration.Value(defaultStopTimeout)}
 	f := cmd.Flags()
 	f.SetNormalizeFunc(underscores)
-	dirFlagTo(cmd, &s.dir)
+	f.StringVar(&s.dir, "dir", "", "directory of the registry; this or --etcd is required")
+	cmd.MarkFlagDirname("dir")
+	s.etcd.add(f)
+	s.etcdLease = duration.Value(10 * time.Second)
+	f.Var(&s.etcdLease, "etcd-lease", "for how long a master leads that is not heard of; another leads then")
+	cmd.MarkFlagsOneRequired("dir", "etcd")
+	cmd.MarkFlagsMutuallyExclusive("dir", "etcd")
 	acceptLossFlagTo(cmd, &s.acceptLoss)
 	f.BoolVar(&s.socket, "socket", true, "let regtool read the registry meanwhile, through the Unix socket SOCKET in --dir, for this user alone")
 	f.StringVar(&s.config, configFlag, "", "YAML file with settings: names of these flags, and values")
@@ -139,8 +147,32 @@ func (s *serveFlags) validate() error {
 	if uint64(o.MaxPingTimeouts) > math.MaxUint32 {
 		return usagef("--max-agent-ping-timeouts %d: agents can be told of %d at most", o.MaxPingTimeouts, uint32(math.MaxUint32))
 	}
+	if err := s.etcd.validate(); err != nil {
+		return err
+	}
+	if s.etcd.given() && s.acceptLoss {
+		return usagef("--accept-loss is for a registry in --dir: what etcd holds is never opened in part")
+	}
+	if time.Duration(s.etcdLease) < 2*time.Second {
+		return usagef("--etcd-lease %s: 2secs are needed at least, since etcd takes no less", duration.Format(time.Duration(s.etcdLease)))
+	}
 	_, err := s.reached()
 	return err
+}
+
+// place names the registry for people, arguments how other commands find it.
+func (s *serveFlags) place() string {
+	if s.etcd.given() {
+		return s.etcd.place()
+	}
+	return s.dir
+}
+
+func (s *serveFlags) arguments() string {
+	if s.etcd.given() {
+		return s.etcd.arguments()
+	}
+	return "--dir " + s.dir
 }
 
 // options are the master's, which means none by less than 0 where a flag says 0.

@@ -154,12 +154,14 @@ func (s summary) facts() []fact {
 		{"digest", s.Digest},
 		{"history", s.History},
 		{"epoch", s.Epoch},
-		{"format", fmt.Sprintf("%d on Pebble format %d", s.Store.Format, s.Store.PebbleFormat)},
+		{"format", s.Store.format()},
 		{"records", s.Store.Records.text()},
 		{"checkpoints", s.Store.checkpoints()},
-		{"witness", s.Store.Witness.text()},
-		{"bytes", s.Store.Bytes},
 	}...)
+	if s.Store.PebbleFormat != 0 { // in etcd there is none
+		facts = append(facts, fact{"witness", s.Store.Witness.text()})
+	}
+	facts = append(facts, fact{"bytes", s.Store.Bytes})
 	for _, l := range s.Store.Losses {
 		facts = append(facts, fact{"loss", l.text})
 	}
@@ -191,6 +193,13 @@ func (r recordsJSON) text() string {
 		return "none"
 	}
 	return fmt.Sprintf("%d to %d, of which %d are replayed", r.First, r.Last, r.Replayed)
+}
+
+func (s storeJSON) format() string {
+	if s.PebbleFormat == 0 {
+		return fmt.Sprintf("%d on etcd", s.Format)
+	}
+	return fmt.Sprintf("%d on Pebble format %d", s.Format, s.PebbleFormat)
 }
 
 func (s storeJSON) checkpoints() string {
