@@ -220,6 +220,9 @@ func TestSyncedEndsWithRun(t *testing.T) {
 
 // Masters take 4 MiB in an UPDATE.
 func TestUpdatesHaveTwoMegabytesAtMost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("moves many megabytes about")
+	}
 	for _, msgpack := range []bool{false, true} {
 		bubble(t, func(t *testing.T, f *fake) {
 			streams := make(chan *stream)

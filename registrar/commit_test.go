@@ -218,6 +218,9 @@ func (f flood) Apply(d *registry.Draft) error {
 }
 
 func TestOperationThatDoesNotFitIntoARecordIsRefusedAlone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("moves 35 MiB about")
+	}
 	r := open(t, store.NewMemory(), registrar.Options{MaxQueueBytes: 2000})
 	if _, err := r.Apply(t.Context(), flood{70}); !errors.Is(err, registrar.ErrTooLarge) {
 		t.Errorf("an operation of 35 MiB ended with %v", err)
@@ -474,6 +477,9 @@ func fill(name string, size int) does {
 // TestTwoOperationsOfTheLargestSizeFitIntoARecord: what is told beside their
 // rows must not make the record larger than a store takes.
 func TestTwoOperationsOfTheLargestSizeFitIntoARecord(t *testing.T) {
+	if testing.Short() {
+		t.Skip("moves 64 MiB about")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		const most = 32<<20 - 8<<10
 		g := &gate{Store: store.NewMemory()}

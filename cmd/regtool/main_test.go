@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -42,8 +43,15 @@ func (m leakFree) Run() int {
 }
 
 func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	if testing.Short() { // the others start hundreds of processes in which one goroutine does one thing
+		files = slices.DeleteFunc(files, func(name string) bool { return !strings.Contains(textOf(t, name), "regtool serve") })
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Files:               files,
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

@@ -10,6 +10,9 @@ import (
 )
 
 func TestMetricsMeasuresEachKindAtEachSize(t *testing.T) {
+	if testing.Short() {
+		t.Skip("adds and removes 100,000 metrics")
+	}
 	phases := 0
 	b := Metrics{Frameworks: []int{3, 40}, Rounds: 1, Dir: t.TempDir(), Client: testStateClient, Progress: func() { phases++ }}
 	r, err := b.Run(t.Context())
@@ -39,6 +42,9 @@ func TestMetricsMeasuresEachKindAtEachSize(t *testing.T) {
 }
 
 func TestMetricsEndsWithItsContext(t *testing.T) {
+	if testing.Short() {
+		t.Skip("adds and removes 100,000 metrics")
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	b := Metrics{Frameworks: []int{1}, Rounds: 1000, Dir: t.TempDir(), Client: testStateClient, Progress: cancel}
 	if _, err := b.Run(ctx); !errors.Is(err, context.Canceled) {
