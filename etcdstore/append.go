@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -13,46 +14,44 @@ import (
 )
 
 const (
-	// maxInFlight is how many records, and how many parts of one, are on their way
-	// to etcd at once.
-	maxInFlight = 4
+	// maxGroup is the most bytes of records in one transaction, unless the first alone
+	// has more: with the rest they fit in the 1.5 MiB that etcd takes.
+	maxGroup = 5 << 18
 	// maxOps is the most operations that etcd takes in a transaction
 	// (--max-txn-ops).
 	maxOps = 128
+	// maxParts is how many parts are on their way to etcd at once.
+	maxParts = 4
 	// askAgain is the pause before a request without an answer is sent again.
 	askAgain = 50 * time.Millisecond
 	// tryFor is how long one request may take: the next one goes to another member.
 	tryFor = 3 * time.Second
 )
 
-// pending is a record on its way to etcd.
+// BatchBytes is what a registrar on etcd may put into a batch
+// ([registrar.Options].MaxBatchBytes): a round to etcd costs more than a sync of a
+// disk, and a request of this much fits in the 1.5 MiB that etcd takes.
+const BatchBytes = 768 << 10
+
+// pending is a record that waits to be written, or is on its way to etcd.
 type pending struct {
 	record store.Record
 	cut    [][]byte // its data
+	value  string   // what stands under its key
 	prev   store.Mark
-	gate   *pending // it starts when this one is done: only so many are on their way
-	before *pending // the one before it
 	done   chan struct{}
 	err    error // set before done is closed
 }
 
-// over is a pending that was.
-var over = func() *pending {
-	p := &pending{done: make(chan struct{})}
-	close(p.done)
-	return p
-}()
-
-// Append copies r and sends it to etcd: a record is one transaction of two puts, or
-// more for data above 1 MiB, whose parts go before it. Up to four are on their way
-// at once. etcd may take them in another order: the one that comes too early
-// compares in vain, and is sent again after the one before it.
+// Append queues a copy of r. One transaction at a time is on its way to etcd; what
+// is appended meanwhile goes into the next one, so that a busy registrar has a round
+// for each MiB. A record costs two puts, or one more for each MiB of data above the
+// first.
 func (s *Store) Append(r store.Record) (durable func() error, err error) {
 	p, err := s.take(r)
 	if err != nil {
 		return nil, fmt.Errorf("append record %d: %w", r.Seq, err)
 	}
-	go s.write(p)
 	return func() error { <-p.done; return p.err }, nil
 }
 
@@ -77,38 +76,97 @@ func (s *Store) take(r store.Record) (*pending, error) {
 	case len(r.Data) > store.MaxData:
 		return nil, fmt.Errorf("it has %d bytes, at most %d are allowed", len(r.Data), store.MaxData)
 	}
-	r.Data = append([]byte(nil), r.Data...)
 	p := &pending{record: r, cut: pieces(r.Data), prev: last, done: make(chan struct{})}
-	n := len(s.recent)
-	p.gate, p.before = s.recent[0], s.recent[n-1]
-	copy(s.recent[:], s.recent[1:])
-	s.appended, s.recent[n-1] = r.Mark, p
+	p.value = sealRecord(seqKey(underRecord, r.Seq), r, p.cut)
+	if len(p.cut) > 1 {
+		p.cut = pieces(slices.Clone(r.Data))
+	}
+	p.record.Data = nil // it is in the value and in the parts
+	s.appended = r.Mark
+	s.queue = append(s.queue, p)
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
 	return p, nil
 }
 
-// write makes a record durable, or says why it is not.
-func (s *Store) write(p *pending) {
-	<-p.gate.done
-	ctx, cancel := context.WithTimeout(s.lifetime, s.o.Timeout)
-	defer cancel()
-	err := s.writeParts(ctx, underPart, p.record.Seq, p.cut[1:])
-	if err != nil {
-		err = notWritten(fmt.Errorf("its parts: %w", err)) // without the record they mean nothing
-	} else {
-		err = s.commit(ctx, p)
+// run is the goroutine that writes.
+func (s *Store) run() {
+	defer close(s.drained)
+	var failed error
+	for {
+		group, open := s.group()
+		switch {
+		case len(group) == 0 && !open:
+			return
+		case len(group) == 0:
+			select {
+			case <-s.wake:
+			case <-s.closing:
+			}
+			continue
+		case failed == nil:
+			failed = s.write(group)
+			for _, p := range group {
+				p.end(failed)
+			}
+		default:
+			for _, p := range group {
+				p.end(notWritten(fmt.Errorf("a record before it failed: %w", withoutOutcome{failed})))
+			}
+		}
 	}
+}
+
+func (p *pending) end(err error) {
 	if err != nil {
 		p.err = fmt.Errorf("write record %d to etcd: %w", p.record.Seq, err)
-		s.fail(p.err)
 	}
-	p.gate, p.before, p.cut, p.record.Data = nil, nil, nil, nil
+	p.cut, p.value = nil, ""
 	close(p.done)
+}
+
+// group takes what goes into the next transaction; open is false once no more can
+// come.
+func (s *Store) group() (group []*pending, open bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	bytes := 0
+	for len(s.queue) > len(group) && len(group) < maxOps-1 {
+		p := s.queue[len(group)]
+		if bytes += len(p.value); len(group) > 0 && bytes > maxGroup {
+			break
+		}
+		group = append(group, p)
+	}
+	s.queue = slices.Clone(s.queue[len(group):])
+	return group, !s.closed
+}
+
+// write makes a group durable, or says why it is not.
+func (s *Store) write(group []*pending) (err error) {
+	ctx, cancel := context.WithTimeout(s.lifetime, s.o.Timeout)
+	defer cancel()
+	for _, p := range group {
+		if err = s.writeParts(ctx, underPart, p.record.Seq, p.cut[1:]); err != nil {
+			err = notWritten(fmt.Errorf("its parts: %w", err)) // without the record they mean nothing
+			break
+		}
+	}
+	if err == nil {
+		err = s.commit(ctx, group)
+	}
+	if err != nil {
+		s.fail(err)
+	}
+	return err
 }
 
 // writeParts puts parts below under, several at once. A part may be put again.
 func (s *Store) writeParts(ctx context.Context, under string, seq uint64, parts [][]byte) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(maxInFlight)
+	g.SetLimit(maxParts)
 	for n, part := range parts {
 		g.Go(func() error { return s.writePart(ctx, under, seq, n, part) })
 	}
@@ -129,81 +187,62 @@ func (s *Store) writePart(ctx context.Context, under string, seq uint64, n int, 
 	}
 }
 
-// commit puts a record in one transaction, which happens once, however often it is
+// commit puts a group in one transaction, which happens once, however often it is
 // sent. Every answer of etcd's but success says what else there is at that moment.
-func (s *Store) commit(ctx context.Context, p *pending) error {
-	prefix, r := s.o.Prefix, p.record
-	key := seqKey(underRecord, r.Seq)
-	value := sealRecord(key, r, p.cut)
-	ifs := []clientv3.Cmp{s.leads(), clientv3.Compare(clientv3.Value(prefix+keyLast), "=", sealPlace(keyLast, p.prev))}
-	put := []clientv3.Op{clientv3.OpPut(prefix+key, value), clientv3.OpPut(prefix+keyLast, sealPlace(keyLast, r.Mark))}
-	look := []clientv3.Op{clientv3.OpGet(s.lead.key), clientv3.OpGet(prefix + keyLast), clientv3.OpGet(prefix + key)}
+func (s *Store) commit(ctx context.Context, group []*pending) error {
+	prefix, first, last := s.o.Prefix, group[0], group[len(group)-1]
+	ifs := []clientv3.Cmp{s.leads(), clientv3.Compare(clientv3.Value(prefix+keyLast), "=", sealPlace(keyLast, first.prev))}
+	put := []clientv3.Op{clientv3.OpPut(prefix+keyLast, sealPlace(keyLast, last.record.Mark))}
+	for _, p := range group {
+		put = append(put, clientv3.OpPut(prefix+seqKey(underRecord, p.record.Seq), p.value))
+	}
+	look := []clientv3.Op{clientv3.OpGet(s.lead.key), clientv3.OpGet(prefix + keyLast), clientv3.OpGet(prefix + seqKey(underRecord, last.record.Seq))}
 	for open := false; ; { // whether an earlier sending may still be carried out
-		inLine := p.before.isDone()
 		try, cancel := context.WithTimeout(ctx, tryFor)
 		resp, err := s.client.Txn(try).If(ifs...).Then(put...).Else(look...).Commit()
 		cancel()
 		switch {
 		case err == nil && resp.Succeeded:
-			s.written(r.Mark, resp.Header.Revision)
+			s.written(last.record.Mark, resp.Header.Revision)
 			return nil
 		case err == nil:
-			if early, err := s.judge(p, resp, value); !early {
-				return err
-			} else if inLine && p.before.err == nil {
-				return errors.New("etcd has lost what it had acknowledged: the record before is not there any more")
-			}
-			<-p.before.done
-			if err := p.before.err; err != nil {
-				return unless(open, fmt.Errorf("the record before it: %w", err))
-			}
+			return s.judge(first.prev, last, resp)
 		case answered(err):
 			return unless(open, explain(err))
-		default:
-			open = true
-			if !pause(ctx) {
-				return fmt.Errorf("etcd does not say what became of it: %w", explain(err))
-			}
+		}
+		open = true
+		if !pause(ctx) {
+			return fmt.Errorf("etcd does not say what became of it: %w", explain(err))
 		}
 	}
 }
 
-// judge looks at what there is where a record was not put. It reports true if the
-// one before it is not there yet; otherwise nil if the record was put by an earlier
-// sending, or why it was not.
-func (s *Store) judge(p *pending, resp *clientv3.TxnResponse, value string) (early bool, err error) {
+// judge looks at what there is where a group up to last was not put: it is there
+// already, by an earlier sending, or says why it never will be.
+func (s *Store) judge(prev store.Mark, last *pending, resp *clientv3.TxnResponse) error {
 	leader, lastKey, there := resp.Responses[0].GetResponseRange().Kvs, resp.Responses[1].GetResponseRange().Kvs, resp.Responses[2].GetResponseRange().Kvs
 	if len(there) > 0 {
-		if string(there[0].Value) != value {
-			return false, fmt.Errorf("%w: another record %d is there", store.ErrFenced, p.record.Seq)
+		if string(there[0].Value) != last.value {
+			return fmt.Errorf("%w: another record %d is there", store.ErrFenced, last.record.Seq)
 		}
-		s.written(p.record.Mark, resp.Header.Revision)
-		return false, nil
+		s.written(last.record.Mark, resp.Header.Revision)
+		return nil
 	}
 	if len(lastKey) == 0 {
-		return false, &CorruptError{Key: s.o.Prefix + keyLast, Err: errMissing}
+		return &CorruptError{Key: s.o.Prefix + keyLast, Err: errMissing}
 	}
-	last, err := unsealPlace(keyLast, lastKey[0].Value)
+	now, err := unsealPlace(keyLast, lastKey[0].Value)
 	switch {
 	case err != nil:
-		return false, &CorruptError{Key: s.o.Prefix + keyLast, Err: err}
-	case last.Seq >= p.record.Seq:
-		return false, fmt.Errorf("another process went on to record %d and let go of this one, whatever it held", last.Seq)
+		return &CorruptError{Key: s.o.Prefix + keyLast, Err: err}
+	case now.Seq >= last.record.Seq:
+		return fmt.Errorf("another process went on to record %d and let go of this one, whatever it held", now.Seq)
 	case len(leader) == 0 || leader[0].CreateRevision != s.lead.revision.Load():
-		return false, s.fenced()
-	case last.Seq == p.prev.Seq:
-		return false, fmt.Errorf("%w: its record %d is another", store.ErrFenced, last.Seq)
+		return s.fenced()
+	case now.Seq < prev.Seq:
+		return fmt.Errorf("etcd has lost what it had acknowledged: its last record is %d, it was %d", now.Seq, prev.Seq)
 	}
-	return true, nil
-}
-
-func (p *pending) isDone() bool {
-	select {
-	case <-p.done:
-		return true
-	default:
-		return false
-	}
+	return fmt.Errorf("%w: its record %d is another", store.ErrFenced, now.Seq)
 }
 
 // written notes a record that is durable at a revision of etcd's.

@@ -84,7 +84,7 @@ func (s *Store) writeChunks(ctx context.Context, covers store.Mark, chunks iter.
 		return t, err
 	}
 	g, writing := errgroup.WithContext(ctx)
-	g.SetLimit(maxInFlight)
+	g.SetLimit(maxParts)
 	var part []byte
 	send := func() {
 		n, whole := t.parts, part

@@ -66,14 +66,17 @@ type Store struct {
 
 	mu       sync.Mutex
 	found    contents
-	appended store.Mark            // the last record that Append took
-	recent   [maxInFlight]*pending // the latest, oldest first
-	err      error                 // why nothing can be written any more
+	appended store.Mark // the last record that Append took
+	queue    []*pending // what nobody writes yet
+	err      error      // why nothing can be written any more
 	closed   bool
 
 	compacting sync.Mutex // held while a checkpoint is stored; taken before mu
 	forget     int64      // etcd's revision at the last compaction
 
+	wake     chan struct{} // says that there is something in the queue
+	closing  chan struct{} // closed with the store
+	drained  chan struct{} // closed when run has returned
 	failed   chan struct{} // closed once err is set
 	lifetime context.Context
 	end      context.CancelFunc
@@ -149,6 +152,7 @@ func (s *Store) start() {
 	}
 	s.appended = s.found.last
 	s.space = watchSpace(s)
+	go s.run()
 	go s.failWithLeadership()
 }
 
@@ -157,7 +161,8 @@ func newStore(ctx context.Context, client *clientv3.Client, o Options) (*Store, 
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{client: client, o: o, lead: o.Leadership, recent: [maxInFlight]*pending{over, over, over, over}, failed: make(chan struct{})}
+	s := &Store{client: client, o: o, lead: o.Leadership, wake: make(chan struct{}, 1),
+		closing: make(chan struct{}), drained: make(chan struct{}), failed: make(chan struct{})}
 	if s.lead == nil && !o.ReadOnly {
 		if s.lead, err = lead(ctx, client, o.Prefix, Candidate{}); err != nil {
 			return nil, err
@@ -400,14 +405,15 @@ func (s *Store) failWithLeadership() {
 // Close waits for what was appended, and gives the leadership back.
 func (s *Store) Close() error {
 	s.mu.Lock()
-	first, recent := !s.closed, s.recent
+	first := !s.closed
 	s.closed = true
 	s.mu.Unlock()
 	if !first {
 		return nil
 	}
-	for _, p := range recent {
-		<-p.done
+	close(s.closing)
+	if s.lead != nil {
+		<-s.drained
 	}
 	s.end()
 	if s.lead != nil {

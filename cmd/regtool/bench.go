@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eaba02dc/registrar/etcdstore"
 	"github.com/eaba02dc/registrar/internal/bench"
 )
 
@@ -23,6 +24,7 @@ docs/benchmarks.md.`,
   regtool bench registrar --agents 1000 --rounds 1
   regtool bench links
   regtool bench failover
+  regtool bench takeover
   regtool bench state
   regtool bench load
   regtool bench metrics
@@ -32,7 +34,7 @@ docs/benchmarks.md.`,
 			return usagef("which benchmark? for example: regtool bench registrar")
 		},
 	}
-	cmd.AddCommand(newBenchRegistrarCommand(), newBenchInterferenceCommand(), newBenchLinksCommand(), newBenchFailoverCommand(), newBenchIdleCommand(), newBenchStateCommand(), newBenchLoadCommand(), newBenchMetricsCommand(), newBenchPodsCommand(),
+	cmd.AddCommand(newBenchRegistrarCommand(), newBenchInterferenceCommand(), newBenchLinksCommand(), newBenchFailoverCommand(), newBenchTakeoverCommand(), newBenchIdleCommand(), newBenchStateCommand(), newBenchLoadCommand(), newBenchMetricsCommand(), newBenchPodsCommand(),
 		newBenchVictimCommand(), newBenchFailoverFloorCommand(), newBenchIdleMasterCommand(), newBenchStateClientCommand())
 	return cmd
 }
@@ -53,22 +55,34 @@ The last columns are what Mesos took, in 2014 and in version 1.12, on machines
 of their own.
 
 The files are made in a new directory in --dir, which decides which disk is
-measured; a --dir that is not there is made. All of it is removed in the end.`,
+measured; a --dir that is not there is made. All of it is removed in the end.
+
+With --etcd the storms go to an etcd. Beside them stands what it takes for the
+same bytes in puts of 1 MiB one after another, and for one put for each agent,
+by 64 clients. A new prefix is used, and removed.`,
 		Example: `  regtool bench registrar
   regtool bench registrar --agents 10000,100000 --rounds 7
-  regtool bench registrar --agents 1000 --agent-bytes 600 --dir /var/lib --json`,
+  regtool bench registrar --agents 1000 --agent-bytes 600 --dir /var/lib --json
+  regtool bench registrar --agents 10000,100000 --etcd http://127.0.0.1:2379`,
 		Args: noArguments,
 	}
 	var b bench.Registrar
+	var etcd etcdFlags
 	cmd.Flags().IntSliceVar(&b.Agents, "agents", []int{10_000}, "how many agents; a list measures one size after another")
 	cmd.Flags().IntVar(&b.Rounds, "rounds", 5, "how often each size is measured; one more repetition does not count")
 	cmd.Flags().IntVar(&b.AgentBytes, "agent-bytes", 0, "pad each agent to this many bytes in the log")
 	cmd.Flags().StringVar(&b.Dir, "dir", "", "measure the disk of this directory (default: the working directory)")
 	cmd.MarkFlagDirname("dir")
+	cmd.Flags().StringSliceVar(&etcd.endpoints, "etcd", nil, "measure the engine on this etcd, in place of a disk")
+	etcd.addAccess(cmd.Flags())
+	cmd.MarkFlagsMutuallyExclusive("dir", "etcd")
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := b.Validate(); err != nil {
 			return usagef("%w", err)
+		}
+		if etcd.given() {
+			return benchOnEtcd(cmd, &etcd, b, *asJSON)
 		}
 		b.Victim = benchVictim
 		report, err := runBench(cmd, b)
@@ -79,6 +93,27 @@ measured; a --dir that is not there is made. All of it is removed in the end.`,
 		return writeReport(cmd, report, *asJSON, storms, loops)
 	}
 	return cmd
+}
+
+// benchOnEtcd measures the engine on etcd.
+func benchOnEtcd(cmd *cobra.Command, e *etcdFlags, like bench.Registrar, asJSON bool) error {
+	e.prefix = etcdstore.DefaultPrefix
+	if err := e.validate(); err != nil {
+		return err
+	}
+	client, err := e.dial()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	b := bench.OnEtcd{Agents: like.Agents, Rounds: like.Rounds, AgentBytes: like.AgentBytes, Client: client}
+	bar := phases(cmd, b.Phases(), &b.Progress)
+	defer bar.Done()
+	report, err := b.Run(cmd.Context())
+	if err != nil {
+		return err
+	}
+	return writeReport(cmd, report, asJSON, report.EtcdTable())
 }
 
 // runBench shows on a terminal how far it has come. The bar is only drawn

@@ -32,11 +32,7 @@ import (
 	"github.com/eaba02dc/registrar/wal"
 )
 
-const (
-	defaultStopTimeout = 10 * time.Second
-	// etcdBatchBytes leaves room for the rest of a request that etcd takes: 1.5 MiB.
-	etcdBatchBytes = 768 << 10
-)
+const defaultStopTimeout = 10 * time.Second
 
 func newServeCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -264,7 +260,7 @@ func (d *daemon) open(cmd *cobra.Command, g *gate, info registry.Master) (store.
 func (d *daemon) registrarOptions() registrar.Options {
 	o := registrar.Options{Logger: d.log, SlowAfter: time.Duration(d.flags.storeSlow), HungAfter: time.Duration(d.flags.storeTimeout)}
 	if d.flags.etcd.given() {
-		o.MaxBatchBytes = etcdBatchBytes
+		o.MaxBatchBytes = etcdstore.BatchBytes
 	}
 	return o
 }

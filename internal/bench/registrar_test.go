@@ -88,7 +88,7 @@ func TestJSONHasTheFieldsOfTheContract(t *testing.T) {
 		Params: Params{Agents: []int{10, 20}, Rounds: 5, AgentBytes: 600, LoopAdmits: 10_000},
 		Results: []Row{
 			{Phase: "readmit", Agents: 10, Seconds: 0.5, OpsPerSecond: 20},
-			{"closed_loop", 10, 64, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
+			{"closed_loop", 10, 64, 1, 2, 3, 4, 5, 6, 7, 8, 16, 17, 18, 19, 9, 10, 11, 12, 13, 14, 15},
 		},
 	})
 	if err != nil {
@@ -99,6 +99,7 @@ func TestJSONHasTheFieldsOfTheContract(t *testing.T) {
 		`{"phase":"readmit","agents":10,"seconds":0.5,"ops_per_second":20,"batches":0,"bytes":0,"cpu_us_per_op":0,"heap_bytes":0},` +
 		`{"phase":"closed_loop","agents":10,"clients":64,"seconds":1,"ops_per_second":2,"batches":3,"bytes":4,` +
 		`"floor_seconds":5,"ratio_to_floor":6,"pebble_seconds":7,"ratio_to_pebble":8,` +
+		`"etcd_bulk_seconds":16,"ratio_to_etcd_bulk":17,"etcd_put_seconds":18,"faster_than_etcd_put":19,` +
 		`"p50_seconds":9,"p99_seconds":10,"fsync_p50_seconds":11,"cpu_us_per_op":12,"heap_bytes":13,` +
 		`"published_seconds":14,"mesos112_seconds":15}]}`
 	if string(data) != want {

@@ -30,7 +30,9 @@ type Params struct {
 	Rounds     int   `json:"rounds"` // that counted; one more ran before them
 	AgentBytes int   `json:"agent_bytes"`
 	// LoopAdmits is the most Admits of one client in closed_loop.
-	LoopAdmits int `json:"closed_loop_admits"`
+	LoopAdmits int `json:"closed_loop_admits,omitzero"`
+	// Etcd are the members of the etcd that was measured in place of a disk.
+	Etcd []string `json:"etcd,omitempty"`
 }
 
 // Row is one phase at one number of agents: medians over the rounds. Seconds
@@ -53,6 +55,13 @@ type Row struct {
 	PebbleSeconds float64 `json:"pebble_seconds,omitzero"`
 	RatioToPebble float64 `json:"ratio_to_pebble,omitzero"`
 
+	// On etcd: the same bytes in puts of 1 MiB, and one put for each agent, by 64
+	// clients.
+	EtcdBulkSeconds   float64 `json:"etcd_bulk_seconds,omitzero"`
+	RatioToEtcdBulk   float64 `json:"ratio_to_etcd_bulk,omitzero"`
+	EtcdPutSeconds    float64 `json:"etcd_put_seconds,omitzero"`
+	FasterThanEtcdPut float64 `json:"faster_than_etcd_put,omitzero"`
+
 	P50      float64 `json:"p50_seconds,omitzero"` // closed_loop: one Admit
 	P99      float64 `json:"p99_seconds,omitzero"`
 	FsyncP50 float64 `json:"fsync_p50_seconds,omitzero"` // one raw append and fdatasync
@@ -74,6 +83,7 @@ type sample struct {
 	heap              uint64
 	floor, pebble     float64
 	p50, p99, fsync50 float64
+	bulk, put         float64
 }
 
 // rows makes one row of each phase. Each round has the same phases in the same
@@ -105,20 +115,24 @@ func row(agents int, rounds []sample) Row {
 	phase := rounds[0].phase
 	return Row{
 		Phase: phase, Agents: agents, Clients: rounds[0].clients,
-		Seconds:        of(func(s sample) float64 { return s.seconds }),
-		OpsPerSecond:   of(func(s sample) float64 { return ratio(float64(s.ops), s.seconds) }),
-		Batches:        count(func(s sample) uint64 { return s.batches }),
-		Bytes:          count(func(s sample) uint64 { return s.bytes }),
-		FloorSeconds:   of(func(s sample) float64 { return s.floor }),
-		RatioToFloor:   of(func(s sample) float64 { return ratio(s.seconds, s.floor) }),
-		PebbleSeconds:  of(func(s sample) float64 { return s.pebble }),
-		RatioToPebble:  of(func(s sample) float64 { return ratio(s.seconds, s.pebble) }),
-		P50:            of(func(s sample) float64 { return s.p50 }),
-		P99:            of(func(s sample) float64 { return s.p99 }),
-		FsyncP50:       of(func(s sample) float64 { return s.fsync50 }),
-		CPUMicrosPerOp: of(func(s sample) float64 { return 1e6 * ratio(s.cpu, float64(s.ops)) }),
-		HeapBytes:      count(func(s sample) uint64 { return s.heap }),
-		Published:      published.seconds(agents, phase),
-		Mesos112:       mesos112.seconds(agents, phase),
+		Seconds:           of(func(s sample) float64 { return s.seconds }),
+		OpsPerSecond:      of(func(s sample) float64 { return ratio(float64(s.ops), s.seconds) }),
+		Batches:           count(func(s sample) uint64 { return s.batches }),
+		Bytes:             count(func(s sample) uint64 { return s.bytes }),
+		FloorSeconds:      of(func(s sample) float64 { return s.floor }),
+		RatioToFloor:      of(func(s sample) float64 { return ratio(s.seconds, s.floor) }),
+		PebbleSeconds:     of(func(s sample) float64 { return s.pebble }),
+		RatioToPebble:     of(func(s sample) float64 { return ratio(s.seconds, s.pebble) }),
+		EtcdBulkSeconds:   of(func(s sample) float64 { return s.bulk }),
+		RatioToEtcdBulk:   of(func(s sample) float64 { return ratio(s.seconds, s.bulk) }),
+		EtcdPutSeconds:    of(func(s sample) float64 { return s.put }),
+		FasterThanEtcdPut: of(func(s sample) float64 { return ratio(s.put, s.seconds) }),
+		P50:               of(func(s sample) float64 { return s.p50 }),
+		P99:               of(func(s sample) float64 { return s.p99 }),
+		FsyncP50:          of(func(s sample) float64 { return s.fsync50 }),
+		CPUMicrosPerOp:    of(func(s sample) float64 { return 1e6 * ratio(s.cpu, float64(s.ops)) }),
+		HeapBytes:         count(func(s sample) uint64 { return s.heap }),
+		Published:         published.seconds(agents, phase),
+		Mesos112:          mesos112.seconds(agents, phase),
 	}
 }
