@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,9 @@ import (
 	"syscall"
 	"testing"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/eaba02dc/registrar/internal/bench"
 	"github.com/eaba02dc/registrar/internal/etcdtest"
 )
 
@@ -77,6 +81,36 @@ func TestLeadersFollowOneAnotherAndLoseNothing(t *testing.T) {
 	}
 	c.stop(t)
 	leader.terminate(t)
+}
+
+func TestTakeoverIsMeasuredAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("a leader that is killed costs a lease")
+	}
+	etcd := etcdtest.Start(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, "bench", "takeover", "--agents", "3", "--masters", "3", "--rounds", "1", "--lease", "2secs", "--etcd", etcd.URL, "--json")
+	cmd.Args[0] = "regtool"
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, err.(*exec.ExitError).Stderr)
+	}
+	var report bench.TakeoverReport
+	if err := json.Unmarshal(out, &report); err != nil || len(report.Results) != 1 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if row := report.Results[0]; row.Agents != 3 || row.LeaseSeconds != 2 || row.TakeoverSeconds <= 0 || row.WithoutSeconds <= row.TakeoverSeconds ||
+		row.ReregisteredSeconds <= 0 || row.Writes == 0 || row.Lost != 0 || row.DoubleWrites != 0 {
+		t.Errorf("the row is %+v", row)
+	}
+	left, err := etcd.Client(t).Get(t.Context(), "/regtool-bench-", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil || len(left.Kvs) > 0 {
+		t.Errorf("left behind are %v, %v", left, err)
+	}
 }
 
 // freePort is one that nobody listens on.
