@@ -143,6 +143,9 @@ func TestAgentThatIsMarkedGoneWhileItWaitsDoesNotWaitAnyMore(t *testing.T) {
 		c.settle()
 		c.must(c.Err())
 		c.unreachable(9, 0)
+		if s := c.Stats(); s.UnreachableScheduled != 10 || s.UnreachableCompleted != 9 || s.UnreachableCanceled != 1 {
+			c.Errorf("%d were scheduled, %d completed, %d canceled; want 10, 9 and 1", s.UnreachableScheduled, s.UnreachableCompleted, s.UnreachableCanceled)
+		}
 	})
 }
 

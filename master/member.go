@@ -86,7 +86,9 @@ func (l *loop) leave(m *member) {
 		l.detach(m)
 	}
 	l.away.remove(m)
-	l.waiting.remove(m)
+	if l.waiting.remove(m) {
+		l.stats.UnreachableCanceled++
+	}
 	l.waiting.budget.leaves(m)
 	l.isOn(m, machine{})
 	if m.agent != nil {

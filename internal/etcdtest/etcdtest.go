@@ -18,15 +18,15 @@ import (
 	"go.uber.org/zap"
 )
 
-// Server is an etcd of one member.
+// Server is a member of an etcd, mostly the only one.
 type Server struct {
 	URL string
 
-	dir   string
-	peer  string
-	flags []string
-	cmd   *exec.Cmd
-	said  *bytes.Buffer
+	name, dir     string
+	peer, cluster string
+	flags         []string
+	cmd           *exec.Cmd
+	said          *bytes.Buffer
 }
 
 // Start runs etcd with flags beside those it needs, until the test ends. A test
@@ -75,21 +75,47 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-func start(dir string, flags []string) (*Server, error) {
-	program, err := exec.LookPath("etcd")
-	if err != nil {
-		return nil, fmt.Errorf("this test needs etcd (Debian: apt-get install etcd-server): %w", err)
+// StartThree runs a cluster of three members until the test ends.
+func StartThree(tb testing.TB, flags ...string) []*Server {
+	tb.Helper()
+	var all []*Server
+	for _, name := range []string{"a", "b", "c"} {
+		all = append(all, newServer(name, tb.TempDir(), flags))
 	}
-	s := &Server{URL: "http://" + freePort(), dir: dir, peer: "http://" + freePort(), flags: flags}
-	return s, s.run(program)
+	for _, s := range all {
+		s.cluster = fmt.Sprintf("a=%s,b=%s,c=%s", all[0].peer, all[1].peer, all[2].peer)
+		if err := s.run(); err != nil {
+			tb.Skip(err)
+		}
+		tb.Cleanup(s.kill)
+	}
+	for _, s := range all {
+		s.wait(tb)
+	}
+	return all
 }
 
-func (s *Server) run(program string) error {
+func start(dir string, flags []string) (*Server, error) {
+	s := newServer("a", dir, flags)
+	return s, s.run()
+}
+
+func newServer(name, dir string, flags []string) *Server {
+	s := &Server{URL: "http://" + freePort(), name: name, dir: dir, peer: "http://" + freePort(), flags: flags}
+	s.cluster = name + "=" + s.peer
+	return s
+}
+
+func (s *Server) run() error {
+	program, err := exec.LookPath("etcd")
+	if err != nil {
+		return fmt.Errorf("this test needs etcd (Debian: apt-get install etcd-server): %w", err)
+	}
 	s.said = new(bytes.Buffer)
 	s.cmd = exec.Command(program, append([]string{
-		"--name", "a", "--data-dir", filepath.Join(s.dir, "data"), "--log-level", "error", "--logger", "zap",
+		"--name", s.name, "--data-dir", filepath.Join(s.dir, "data"), "--log-level", "error", "--logger", "zap",
 		"--listen-client-urls", s.URL, "--advertise-client-urls", s.URL,
-		"--listen-peer-urls", s.peer, "--initial-advertise-peer-urls", s.peer, "--initial-cluster", "a=" + s.peer,
+		"--listen-peer-urls", s.peer, "--initial-advertise-peer-urls", s.peer, "--initial-cluster", s.cluster,
 	}, s.flags...)...)
 	s.cmd.Stdout, s.cmd.Stderr = s.said, s.said
 	s.cmd.SysProcAttr = dieWithParent()
@@ -127,7 +153,17 @@ func (s *Server) wait(tb testing.TB) {
 // Client is a new client, closed when the test ends.
 func (s *Server) Client(tb testing.TB) *clientv3.Client {
 	tb.Helper()
-	c, err := clientv3.New(clientv3.Config{Endpoints: []string{s.URL}, DialTimeout: 2 * time.Second, Logger: zap.NewNop()})
+	return ClientOf(tb, s)
+}
+
+// ClientOf asks any of these members.
+func ClientOf(tb testing.TB, members ...*Server) *clientv3.Client {
+	tb.Helper()
+	var urls []string
+	for _, s := range members {
+		urls = append(urls, s.URL)
+	}
+	c, err := clientv3.New(clientv3.Config{Endpoints: urls, DialTimeout: 2 * time.Second, Logger: zap.NewNop()})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -144,12 +180,20 @@ func (s *Server) Resume() { s.cmd.Process.Signal(syscall.SIGCONT) }
 // Restart kills the server and starts it again on what it had.
 func (s *Server) Restart(tb testing.TB) {
 	tb.Helper()
-	program := s.cmd.Path
-	s.kill()
-	if err := s.run(program); err != nil {
+	s.Kill()
+	s.Run(tb)
+	s.wait(tb)
+}
+
+// Kill ends the server as a crash would.
+func (s *Server) Kill() { s.kill() }
+
+// Run starts it again on what it had, and does not wait.
+func (s *Server) Run(tb testing.TB) {
+	tb.Helper()
+	if err := s.run(); err != nil {
 		tb.Fatal(err)
 	}
-	s.wait(tb)
 }
 
 func (s *Server) kill() {
