@@ -49,7 +49,7 @@ func TestStormFreezesUntilAgentsComeBack(t *testing.T) {
 	inCluster(t, o, func(c *cluster) {
 		none := make([]registry.Domain, 10)
 		ids := c.recovering(none)
-		c.pass(10 * time.Minute)
+		c.pass(11 * time.Minute)
 		c.unreachable(5, 1)
 		c.pass(24 * time.Hour) // time alone does not help
 		c.unreachable(5, 1)
@@ -71,7 +71,7 @@ func TestFreezeEndsWhenAnOperatorSaysSo(t *testing.T) {
 	o := Options{RemovalBudget: Budget{Share: 0.5, Least: 1}}
 	inCluster(t, o, func(c *cluster) {
 		c.recovering(make([]registry.Domain, 10))
-		c.pass(10 * time.Minute)
+		c.pass(11 * time.Minute)
 		c.unreachable(5, 1)
 		c.must(c.Unfreeze(c.Context(), By{"ops", "they are dead"}))
 		c.settle()
@@ -93,7 +93,7 @@ func TestStormInOneDomainFreezesThatDomain(t *testing.T) {
 		for i := 4; i < 7; i++ {
 			c.returns(ids[i], i, domains[i])
 		}
-		c.pass(10 * time.Minute)
+		c.pass(11 * time.Minute)
 		c.unreachable(2+1, 1)
 		if f := c.State().Frozen; len(f) != 1 || f[0].Domain != domains[0] {
 			c.Errorf("frozen is %+v, want zone a", f)
@@ -133,7 +133,7 @@ func TestAgentThatIsMarkedGoneWhileItWaitsDoesNotWaitAnyMore(t *testing.T) {
 	o := Options{RemovalBudget: Budget{Share: 0.5, Least: 1}}
 	inCluster(t, o, func(c *cluster) {
 		c.recovering(make([]registry.Domain, 10))
-		c.pass(10 * time.Minute)
+		c.pass(11 * time.Minute)
 		c.unreachable(5, 1)
 		for a := range c.State().Recovered() {
 			c.must(c.MarkGone(c.Context(), a.ID, By{}))
@@ -149,6 +149,26 @@ func TestAgentThatIsMarkedGoneWhileItWaitsDoesNotWaitAnyMore(t *testing.T) {
 	})
 }
 
+// After a failover the time of all agents ends at once. Those that are missing then
+// are marked over a tenth of it, and who comes back meanwhile is not.
+func TestAgentsMissingAfterAFailoverAreMarkedOneAfterAnother(t *testing.T) {
+	inCluster(t, Options{RemovalBudget: Budget{Share: 1}}, func(c *cluster) {
+		ids := c.recovering(make([]registry.Domain, 40))
+		c.pass(10*time.Minute - time.Second)
+		c.unreachable(0, 0) // each has its full time
+		c.pass(time.Second)
+		c.unreachable(2, 0)
+		c.pass(27 * time.Second)
+		c.unreachable(20, 0)
+		c.returns(ids[39], 39, registry.Domain{})
+		c.pass(time.Minute)
+		c.unreachable(39, 0)
+		if s := c.Stats(); s.UnreachableScheduled != 39 || s.UnreachableCanceled != 0 {
+			c.Errorf("%d were scheduled, %d canceled; want 39 and 0", s.UnreachableScheduled, s.UnreachableCanceled)
+		}
+	})
+}
+
 func TestTimeAloneDoesNotEndAFreeze(t *testing.T) {
 	o := Options{RemovalBudget: Budget{Share: 0.5, Least: 1, Window: time.Hour}}
 	inCluster(t, o, func(c *cluster) {
@@ -157,7 +177,7 @@ func TestTimeAloneDoesNotEndAFreeze(t *testing.T) {
 		for i := range 3 {
 			c.returns(ids[i], i, none[i])
 		}
-		c.pass(10 * time.Minute)
+		c.pass(11 * time.Minute)
 		c.unreachable(5, 1)
 		c.pass(24 * time.Hour) // without the freeze, the two that wait would fit now
 		c.unreachable(5, 1)

@@ -157,7 +157,7 @@ func TestTooManyMissingAfterAFailoverEndTheMaster(t *testing.T) {
 		}
 		c.failover()
 		c.join(comesBack(ids[0], "host-0"))
-		c.pass(10 * time.Minute)
+		c.pass(11 * time.Minute)
 		var missing *RecoveryError
 		if !errors.As(c.Err(), &missing) || missing.Missing != 3 || missing.Recovered != 4 {
 			c.Fatalf("the master: %v", c.Err())
@@ -165,7 +165,7 @@ func TestTooManyMissingAfterAFailoverEndTheMaster(t *testing.T) {
 		c.failover()
 		c.join(comesBack(ids[0], "host-0"))
 		c.join(comesBack(ids[1], "host-1"))
-		c.pass(10 * time.Minute)
+		c.pass(11 * time.Minute)
 		c.must(c.Err())
 		if n := c.State().Registry.Len(registry.Unreachable); n != 2 {
 			c.Errorf("%d are unreachable, want 2", n)

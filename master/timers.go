@@ -3,6 +3,8 @@ package master
 import (
 	"container/list"
 	"time"
+
+	"github.com/eaba02dc/registrar/registry"
 )
 
 // deadlines are agents that are to come back within the same delay, so that
@@ -36,6 +38,9 @@ func (d *deadlines) first() *member {
 type alarms struct {
 	recoveryAt       time.Duration // the end of the wait for recovered agents; 0 once it came
 	recoveredAtFirst int
+	late             []registry.AgentID // did not come back in time, and wait to be scheduled
+	lateEach         int                // so many at a time
+	lateAt           time.Duration      // when; 0 for none
 	gcAt             time.Duration
 	pruning          int           // operations under way that forget agents
 	checkAt          time.Duration // whether the registrar has failed
@@ -60,6 +65,9 @@ func (l *loop) tick() {
 		l.alarms.recoveryAt = 0
 		l.endRecovery()
 	}
+	if at := l.alarms.lateAt; at != 0 && at <= now {
+		l.scheduleLate()
+	}
 	if l.alarms.gcAt <= now {
 		l.alarms.gcAt = now + l.o.RegistryGCInterval
 		l.prune()
@@ -83,7 +91,7 @@ func (l *loop) nextTick() time.Duration {
 	if m := l.away.first(); m != nil {
 		next = min(next, m.due)
 	}
-	for _, at := range []time.Duration{l.alarms.recoveryAt, l.alarms.retryAt, l.waiting.nextAt} {
+	for _, at := range []time.Duration{l.alarms.recoveryAt, l.alarms.lateAt, l.alarms.retryAt, l.waiting.nextAt} {
 		if at != 0 {
 			next = min(next, at)
 		}

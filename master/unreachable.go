@@ -79,7 +79,34 @@ func (l *loop) endRecovery() {
 		return
 	}
 	for a := range l.recovered.All() {
-		l.scheduleUnreachable(l.member(a.ID))
+		l.alarms.late = append(l.alarms.late, a.ID)
+	}
+	l.alarms.lateEach = missing
+	if l.o.AgentRemovalRateLimit.Count == 0 { // else that spreads them
+		l.alarms.lateEach = (missing + lateSteps - 1) / lateSteps
+	}
+	l.scheduleLate()
+}
+
+// Agents that did not come back after a failover are scheduled in so many steps,
+// over this part of AgentReregisterTimeout: their time ends at the same moment, and
+// all their tasks are started elsewhere.
+const (
+	lateSteps = 20
+	latePart  = 10
+)
+
+// scheduleLate schedules the next of them.
+func (l *loop) scheduleLate() {
+	some := l.alarms.late[:min(l.alarms.lateEach, len(l.alarms.late))]
+	for _, id := range some {
+		if l.isRecovered(id) {
+			l.scheduleUnreachable(l.member(id))
+		}
+	}
+	l.alarms.late, l.alarms.lateAt = l.alarms.late[len(some):], 0
+	if len(l.alarms.late) > 0 {
+		l.alarms.lateAt = l.Master.now() + l.o.AgentReregisterTimeout/latePart/lateSteps
 	}
 }
 
