@@ -76,17 +76,27 @@ func TestAMasterLivesThroughAFullDisk(t *testing.T) {
 	}
 }
 
-// leave has a file take all that is free but so many bytes.
+// leave has a file take all that is free but so many bytes. It grows or shrinks to
+// that: a master that looks meanwhile sees nothing else.
 func leave(t *testing.T, disk, ballast string, bytes uint64) {
 	t.Helper()
-	if err := os.Remove(ballast); err != nil && !errors.Is(err, os.ErrNotExist) {
+	f, err := os.OpenFile(ballast, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer f.Close()
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(disk, &s); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(ballast, make([]byte, s.Bavail*uint64(s.Bsize)-bytes), 0o600); err != nil {
+	if free := s.Bavail * uint64(s.Bsize); free > bytes {
+		_, err = f.Write(make([]byte, free-bytes))
+	} else if info, e := f.Stat(); e != nil {
+		err = e
+	} else {
+		err = f.Truncate(info.Size() - int64(bytes-free))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }

@@ -66,6 +66,9 @@ func TestFlappingAgentsComeBackAsThemselves(t *testing.T) {
 		if got, err = seenAt(m.url); err == nil && len(got.back) < 10 {
 			err = fmt.Errorf("only these came back: %v", got.back)
 		}
+		if seen := s.seen(); err == nil && seen.Returns < 10 { // an agent hears of it after the master knows
+			err = fmt.Errorf("%+v: want 10 returns at least", seen)
+		}
 		return err
 	})
 	if err != nil {
@@ -74,8 +77,8 @@ func TestFlappingAgentsComeBackAsThemselves(t *testing.T) {
 	if !maps.Equal(got.agents, first.agents) || len(got.agents) != 10 || len(got.unreachable) != 0 {
 		t.Errorf("agents were %v, are %v", first, got)
 	}
-	if seen := s.seen(); seen.Returns < 10 || seen.Errors < seen.Returns {
-		t.Errorf("%+v: want 10 returns at least, and no fewer losses", seen)
+	if seen := s.seen(); seen.Errors < seen.Returns {
+		t.Errorf("%+v: want no fewer losses than returns", seen)
 	}
 	stop()
 	m.terminate(t)
