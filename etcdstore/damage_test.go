@@ -168,8 +168,17 @@ func TestWhatIsNoRegistryIsLeftAlone(t *testing.T) {
 func TestARegistryMayBeginWithACheckpoint(t *testing.T) {
 	client, prefix := etcdtest.Shared(t).Client(t), fresh()
 	o := etcdstore.Options{Prefix: prefix, Logger: quiet}
+	lead, err := etcdstore.Campaign(t.Context(), client, prefix, etcdstore.Candidate{Name: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Leadership = lead
+	if _, err := etcdstore.CreateAt(t.Context(), client, o, store.Mark{}, nil); err == nil || lead.Leads() {
+		t.Fatalf("a checkpoint of nothing: %v; it leads on: %v", err, lead.Leads())
+	}
+	o.Leadership = nil
 	canceled, cancel := context.WithCancel(t.Context())
-	_, err := etcdstore.CreateAt(canceled, client, o, storetest.MarkAt(7, 1), func(yield func([]byte) bool) {
+	_, err = etcdstore.CreateAt(canceled, client, o, storetest.MarkAt(7, 1), func(yield func([]byte) bool) {
 		cancel()
 		yield([]byte("a chunk"))
 	})

@@ -99,21 +99,19 @@ var (
 // there is anything else, [ErrLed] if another process leads. The client remains
 // the caller's, and must outlive the store.
 func Create(ctx context.Context, client *clientv3.Client, o Options) (*Store, error) {
-	return create(ctx, client, o, store.Mark{}, nil)
+	return open(ctx, client, o, "create", func(s *Store) error { return s.create(ctx, store.Mark{}, nil) })
 }
 
 // CreateAt makes a registry as Create does, that begins with a checkpoint in place
 // of the records before it: one that comes from elsewhere. An error, the end of ctx
 // too, leaves none.
 func CreateAt(ctx context.Context, client *clientv3.Client, o Options, covers store.Mark, chunks iter.Seq[[]byte]) (*Store, error) {
-	if covers.Seq == 0 {
-		return nil, fmt.Errorf("create %s: a checkpoint covers at least record 1", o.Prefix)
-	}
-	return create(ctx, client, o, covers, chunks)
-}
-
-func create(ctx context.Context, client *clientv3.Client, o Options, covers store.Mark, chunks iter.Seq[[]byte]) (*Store, error) {
-	return open(ctx, client, o, "create", func(s *Store) error { return s.create(ctx, covers, chunks) })
+	return open(ctx, client, o, "create", func(s *Store) error {
+		if covers.Seq == 0 {
+			return errors.New("a checkpoint covers at least record 1")
+		}
+		return s.create(ctx, covers, chunks)
+	})
 }
 
 // Open opens the registry below the prefix: for writing as the leader, or for
@@ -370,9 +368,6 @@ func (s *Store) Places() []store.Place {
 	}
 	return places
 }
-
-// Leadership is the one that this store writes by; nil if it is open for reading.
-func (s *Store) Leadership() *Leadership { return s.lead }
 
 // Failed is closed when nothing can be written any more: this process leads no
 // more, or the outcome of a record is not known.
